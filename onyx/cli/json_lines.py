@@ -244,7 +244,14 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _line("QueryAnswered", "revision:int complete:bool rules:list[str]"),
         _line("QueryExplained", "sql"),
     ),
-    "metadata status": (_line("MetadataStatus", of=ProviderStatus),),
+    "metadata prefix": (_line("PrefixMoved", "prefix to"),),
+    "metadata status": (
+        _line(
+            "MetadataStatus",
+            "members:dict[str,int] prefixes:dict[str,str] set_aside:dict[str,str]",
+            of=ProviderStatus,
+        ),
+    ),
     "metadata explain": (
         _line("ResourceExplained", "held:list[dict[str,Any]] not_matched:dict[str,list[str]]"),
     ),

@@ -47,7 +47,7 @@ from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, Metad
 from onyx.metadata.network_feed import NetworkFeed
 from onyx.metadata.provider_process import rows_of, run_provider
 from onyx.metadata.remote_cache import PREFIXES, RemoteCache
-from onyx.metadata.requests import shown
+from onyx.metadata.requests import AskStanding, SetAside, shown
 from onyx.metadata.serving import Serving
 from onyx.node_store import Opens, opened
 from onyx.registration_client import RegistrationClient
@@ -80,6 +80,7 @@ EXAMPLES = """\
   onyx metadata query l1.onyx 'search CycleProvider c select c, c.memory'
 """
 PROVIDER = {"--provider NAME = metadata": "the source as which the provider publishes (metadata)"}
+WAIT = {"--wait {all}": "until all providers that hold the same have it, a minute at most"}
 REHEARSED = {
     "--dry-run": "change nothing, and say what would be",
     "--fail-if-lost": "exit code 65 if a repository loses a resource by it",
@@ -102,6 +103,8 @@ def add_parser(subparsers: Subparsers) -> None:
                 "directory DIR": "where it keeps everything; made if it is not there",
                 "--name NAME = metadata": "publish as the source of this name (metadata)",
                 **STORE,
+                "--with PROVIDER =": "a provider of several that hold the same, to be one of them",
+                "--prefix PREFIX...": "be the home of documents whose URIs begin so; repeatable",
                 "--network": "provide what this network is, and take no documents of others",
                 "--admin HOST:PORT": "where metrics are, plain HTTP",
             },
@@ -114,6 +117,7 @@ def add_parser(subparsers: Subparsers) -> None:
                 "file FILE": "RDF Schema; - is standard input",
                 **SYNTAX,
                 "--open": "take names that it does not have",
+                **WAIT,
                 **REHEARSED,
                 **PROVIDER,
             },
@@ -126,6 +130,7 @@ def add_parser(subparsers: Subparsers) -> None:
                 "files FILE...": "RDF; - is standard input",
                 "--at URI!": "of the document; of several, what their file names are put behind",
                 **SYNTAX,
+                **WAIT,
                 **REHEARSED,
                 **PROVIDER,
             },
@@ -134,7 +139,7 @@ def add_parser(subparsers: Subparsers) -> None:
             "remove",
             "remove documents, with all that they alone say",
             run_remove,
-            {"uris URI...": "of a document", **REHEARSED, **PROVIDER},
+            {"uris URI...": "of a document", **WAIT, **REHEARSED, **PROVIDER},
         ),
         (
             "sync",
@@ -144,6 +149,7 @@ def add_parser(subparsers: Subparsers) -> None:
                 "prefix PREFIX": "what the files' paths are put behind; documents that begin with "
                 "it and are not in the folder are removed",
                 "folder FOLDER": "with files of RDF, by their names' endings",
+                **WAIT,
                 **REHEARSED,
                 **PROVIDER,
             },
@@ -230,6 +236,17 @@ def add_parser(subparsers: Subparsers) -> None:
                 **PROVIDER,
             },
         ),
+        (
+            "prefix",
+            "make another provider the home of documents, of several that hold the same",
+            run_prefix,
+            {
+                "prefix PREFIX": "of the documents' URIs; '' is that of the schema too",
+                "--to PROVIDER!": "their home from now on",
+                "--lost": "the home of before does not come back",
+                **PROVIDER,
+            },
+        ),
         ("status", "show what a provider has", run_status, PROVIDER),
         (
             "explain",
@@ -288,8 +305,12 @@ async def run_serve(arguments: argparse.Namespace) -> None:
         text = f"({source}) serves revision {revision}"
         tell("serving", text, source=source, revision=revision, admin=admin)
 
-    rows = await _rows(arguments)
-    serving = partial(NetworkFeed, address) if arguments.network else Serving
+    rows, member = await _rows(arguments), getattr(arguments, "with")
+    if arguments.network and member:
+        raise UsageError("a provider of the network takes no documents of others: leave out --with")
+    serving: Any = partial(Serving, registration=address, member=member, prefixes=arguments.prefix)
+    if arguments.network:
+        serving = partial(NetworkFeed, address)
     async with background_tasks(trio.open_nursery()) as nursery:
         heed(nursery, logs, arguments.lifeline_fd)
         place = Path(arguments.directory), name, rows, serving
@@ -353,6 +374,7 @@ async def run_schema(arguments: argparse.Namespace) -> int:
         outcome = await client.put_schema(
             data, syntax, is_open=arguments.open, dry_run=arguments.dry_run
         )
+        await _wait(arguments, client, [""])
     return _told(arguments, [outcome])
 
 
@@ -365,23 +387,39 @@ async def run_register(arguments: argparse.Namespace) -> int:
     for uri, name in zip(uris, names, strict=True):
         documents.setdefault(syntax_of(arguments, name).value, {})[uri] = read_input(name)
     async with _client(arguments) as client:
-        return _told(arguments, await _register(client, documents, arguments.dry_run))
+        outcomes = await _register(client, documents, arguments.dry_run)
+        await _wait(arguments, client, uris)
+    return _told(arguments, outcomes)
 
 
 async def _register(
     client: MetadataClient, documents: Mapping[str, Mapping[str, bytes]], dry_run: bool
 ) -> list[Outcome]:
-    """By media type and URI, in batches."""
+    """By media type and URI, in batches of one home."""
     outcomes = []
     for media_type, texts in documents.items():
-        batch: dict[str, bytes] = {}
-        for uri, data in texts.items():
-            if batch and sum(map(len, batch.values())) + len(data) > _BATCH_BYTES:
-                outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
-                batch = {}
-            batch[uri] = data
-        outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
+        for uris in (await client.by_home(texts)).values():
+            batch: dict[str, bytes] = {}
+            for uri in uris:
+                if batch and sum(map(len, batch.values())) + len(texts[uri]) > _BATCH_BYTES:
+                    outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
+                    batch = {}
+                batch[uri] = texts[uri]
+            outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
     return outcomes
+
+
+async def _remove(client: MetadataClient, uris: Iterable[str], dry_run: bool) -> list[Outcome]:
+    return [
+        await client.remove(some, dry_run=dry_run)
+        for of_home in (await client.by_home(uris)).values()
+        for some in (of_home[at : at + BATCH_MAX] for at in range(0, len(of_home), BATCH_MAX))
+    ]
+
+
+async def _wait(arguments: argparse.Namespace, client: MetadataClient, uris: Iterable[str]) -> None:
+    if arguments.wait and not arguments.dry_run:
+        await client.wait_for_all(uris, lambda missing: say(f"waiting for {', '.join(missing)}"))
 
 
 _BATCH_BYTES = 3 * 1024 * 1024
@@ -389,8 +427,9 @@ _BATCH_BYTES = 3 * 1024 * 1024
 
 async def run_remove(arguments: argparse.Namespace) -> int:
     async with _client(arguments) as client:
-        outcome = await client.remove(arguments.uris, dry_run=arguments.dry_run)
-    return _told(arguments, [outcome])
+        outcomes = await _remove(client, arguments.uris, arguments.dry_run)
+        await _wait(arguments, client, arguments.uris)
+    return _told(arguments, outcomes)
 
 
 async def run_sync(arguments: argparse.Namespace) -> int:
@@ -411,9 +450,8 @@ async def run_sync(arguments: argparse.Namespace) -> int:
                 changed.setdefault(syntax.value, {})[uri] = data
         gone = [uri for uri in there if uri not in files]
         outcomes = await _register(client, changed, arguments.dry_run)
-        for at in range(0, len(gone), BATCH_MAX):
-            some = gone[at : at + BATCH_MAX]
-            outcomes.append(await client.remove(some, dry_run=arguments.dry_run))
+        outcomes += await _remove(client, gone, arguments.dry_run)
+        await _wait(arguments, client, {*files, *gone})
     count = sum(map(len, changed.values()))
     say(f"{counted(count, 'document')} registered, {len(gone)} removed, of {len(files)} files")
     return _told(arguments, outcomes)
@@ -439,11 +477,25 @@ async def run_browse(arguments: argparse.Namespace) -> None:
         say(f"there are more: --after {seen.after}")
 
 
+async def run_prefix(arguments: argparse.Namespace) -> None:
+    async with _client(arguments) as client:
+        await client.move(arguments.prefix, arguments.to, is_lost=arguments.lost)
+    facts = {"prefix": arguments.prefix, "to": arguments.to}
+    tell_of(arguments, facts, f"{arguments.to} is the home of {arguments.prefix!r}")
+
+
 async def run_status(arguments: argparse.Namespace) -> None:
     async with _client(arguments) as client:
-        status = await client.status()
-    facts = msgspec.structs.asdict(status)
-    tell_of(arguments, facts, "\n".join(f"{name:14}{value}" for name, value in facts.items()))
+        facts: dict[str, Any] = msgspec.structs.asdict(await client.status())
+        standing = await client.ask(AskStanding())
+        facts["members"] = standing.applied
+        facts["prefixes"] = {prefix: row.provider for prefix, row in standing.prefixes.items()}
+        facts["set_aside"] = await client.ask(SetAside())
+    lines = []
+    for name, value in facts.items():
+        of = value.items() if isinstance(value, dict) else (("", value),)
+        lines += [f"{name:17}{each} {said}" if each else f"{name:17}{said}" for each, said in of]
+    tell_of(arguments, facts, "\n".join(lines))
 
 
 # --- rules --------------------------------------------------------------------------------------

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Self, TypeVar
 
-from onyx.errors import RequestFailed
+import anyio
+
+from onyx.errors import RequestFailed, UserError
 from onyx.metadata import requests
 from onyx.metadata.requests import Question, RuleAdded, RuleListed
 from onyx.registration_client import RegistrationClient
+from registration.metadata.backbone import longest
 from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.explanation import Explanation
 from registration.metadata.provider import Outcome
@@ -16,6 +20,7 @@ from registration.metadata.provider_reader import Progress, ProviderStatus, Repo
 
 A = TypeVar("A")
 TIMEOUT_SECONDS = 60.0
+AGAIN_SECONDS = 0.5  # between two questions how far the members are
 
 
 class MetadataClient:
@@ -35,9 +40,12 @@ class MetadataClient:
     async def __aexit__(self, *raised: Any) -> bool | None:
         return await self._registration.__aexit__(*raised)
 
-    async def ask(self, question: Question[A], timeout: float = TIMEOUT_SECONDS) -> A:
+    async def ask(
+        self, question: Question[A], timeout: float = TIMEOUT_SECONDS, *, of: str = ""
+    ) -> A:
+        """``of``: another provider that is asked."""
         body = await self._registration.ask_source(
-            self.provider, requests.asked(question), question.writes, timeout=timeout
+            of or self.provider, requests.asked(question), question.writes, timeout=timeout
         )
         return requests.read_answer(question, body)
 
@@ -62,6 +70,50 @@ class MetadataClient:
 
     async def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
         return await self.ask(requests.Remove(uris=list(uris), dry_run=dry_run))
+
+    async def by_home(self, uris: Iterable[str]) -> dict[str, list[str]]:
+        """URIs of documents ("": the schema) by the provider that is their home, "" where there is
+        only one provider."""
+        prefixes = (await self.ask(requests.AskStanding())).prefixes
+        found: dict[str, list[str]] = {}
+        for uri in uris:
+            row = prefixes.get(longest(prefixes, uri))
+            found.setdefault(row.provider if row else "", []).append(uri)
+        return found
+
+    async def wait_for_all(
+        self,
+        uris: Iterable[str],
+        told: Callable[[list[str]], object],
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        """Until all members of the backbone have what the homes of these documents have now;
+        ``told`` is called with those that have not.  RequestFailed "timeout" says which."""
+        numbers = {}
+        missing: list[str] = []
+        for home in await self.by_home(uris):
+            standing = await self.ask(requests.AskStanding(), of=home)
+            numbers[home] = standing.number
+            missing = sorted({*standing.applied, standing.name})
+        with anyio.move_on_after(timeout):
+            while True:
+                for member in list(missing):
+                    with suppress(UserError):
+                        standing = await self.ask(requests.AskStanding(), AGAIN_SECONDS, of=member)
+                        known = standing.applied | {member: standing.number}
+                        if all(known.get(home, -1) >= numbers[home] for home in numbers if home):
+                            missing.remove(member)
+                if not missing:
+                    return
+                told(missing)
+                await anyio.sleep(AGAIN_SECONDS)
+        raise RequestFailed("timeout", f"it is not known to {', '.join(missing)} yet")
+
+    async def move(self, prefix: str, to: str, *, is_lost: bool = False) -> Outcome:
+        """Make another provider the home of documents; where that of before ``is_lost``, the other
+        one takes them as the members have them."""
+        question = requests.MovePrefix(prefix=prefix, to=to, is_lost=is_lost)
+        return await self.ask(question, of=to if is_lost else "")
 
     async def add_rule(
         self, repository: str, text: str, name: str = "", *, dry_run: bool = False

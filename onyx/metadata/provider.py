@@ -19,14 +19,15 @@ from onyx.metadata.tables_file import open_tables, remove_tables
 from onyx.store_errors import store_errors
 from overlay.link.row_store import NodeStore
 from overlay.link.store import Store, reading
-from registration.metadata.provider import Provider
+from registration.metadata.member import Member
 from registration.metadata.provider_reader import ReaderBeside
 
 FILTER = "filter.sqlite"
 
 
-class MetadataProvider(Provider):
-    """A context manager; its methods are those of ``registration.metadata.provider.Provider``."""
+class MetadataProvider(Member):
+    """A context manager; its methods are those of ``registration.metadata.provider.Provider``,
+    and of ``registration.metadata.member.Member``."""
 
     def __init__(
         self, directory: Path | str, name: str = "metadata", rows: NodeStore | None = None

@@ -26,9 +26,9 @@ from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.requests import RuleAdded
-from registration.metadata.change_messages import NAMESPACE, RuleSaid
+from registration.metadata.change_messages import NAMESPACE, MessageMissing, RuleSaid
 from registration.metadata.provider import Outcome
-from registration.metadata.repository_cache import Answer, MessageMissing
+from registration.metadata.repository_cache import Answer
 
 LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
 AGAIN_SECONDS = 0.2  # the same, for one who waits

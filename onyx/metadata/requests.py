@@ -25,9 +25,11 @@ import msgspec
 from msgspec import Meta
 
 from formats.errors import Fault
+from registration.metadata.backbone import Standing
 from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.explanation import Explanation
+from registration.metadata.member import Member
 from registration.metadata.provider import NAME_LENGTH_MAX, Outcome, Provider
 from registration.metadata.provider_reader import (
     BATCH_MAX,
@@ -46,9 +48,12 @@ Uris: TypeAlias = Annotated[list[str], Meta(max_length=BATCH_MAX)]
 class Question(
     msgspec.Struct, Generic[A], frozen=True, kw_only=True, omit_defaults=True, tag_field="ask"
 ):
-    """``writes``: it changes metadata, not only what a repository wants."""
+    """``writes``: it changes metadata, not only what a repository wants; ``is_passed_on``: by
+    another provider, which is not the home of what it is about."""
 
     writes: ClassVar[bool] = False
+
+    is_passed_on: bool = False
 
     def carry_out(self, provider: Any, owner: str) -> A:
         """``owner``: the principal that asks, "" without TLS."""
@@ -227,6 +232,63 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
 
     def carry_out(self, provider: ProviderReader, owner: str) -> WholePage:
         return provider.whole(self.repository, self.after, owner=owner)
+
+
+class SetAside(Question[dict[str, str]], frozen=True, kw_only=True, tag="aside"):
+    """What does not conform to the schema, with the reason."""
+
+    def carry_out(self, provider: Provider, owner: str) -> dict[str, str]:
+        return provider.set_aside()
+
+
+class AskStanding(Question[Standing], frozen=True, kw_only=True, tag="standing"):
+    """How far a member of the backbone is."""
+
+    def carry_out(self, provider: ProviderReader, owner: str) -> Standing:
+        return provider.standing()
+
+
+class Join(Question[Standing], frozen=True, kw_only=True, tag="join"):
+    """A provider without documents becomes a member."""
+
+    writes = True
+
+    name: Name
+
+    def carry_out(self, provider: Member, owner: str) -> Standing:
+        return provider.join(self.name)
+
+
+class MovePrefix(Question[Outcome], frozen=True, kw_only=True, tag="prefix.move"):
+    """``is_lost``: the home of the prefix is, and the one that is asked takes it."""
+
+    writes = True
+
+    prefix: str
+    to: Name
+    is_lost: bool = False
+
+    def carry_out(self, provider: Member, owner: str) -> Outcome:
+        return provider.move(self.prefix, self.to, is_lost=self.is_lost)
+
+
+class Digests(Question[dict[str, bytes]], frozen=True, kw_only=True, tag="digests"):
+    """A page of digests by URI, for another member."""
+
+    prefix: str
+    after: str = ""
+
+    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, bytes]:
+        return provider.digests(self.prefix, self.after)
+
+
+class Held(Question[dict[str, tuple[str, bytes]]], frozen=True, kw_only=True, tag="held"):
+    """Documents as they are kept, for another member; the first of them, if they are long."""
+
+    uris: Uris
+
+    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, tuple[str, bytes]]:
+        return provider.held(self.uris)
 
 
 ANY: Any = Union[tuple(Question.__subclasses__())]  # noqa: UP007

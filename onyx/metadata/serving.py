@@ -9,6 +9,9 @@ A message is published until its root broker has taken it, and forgotten then.  
 through twice has the same key, its digest, and is taken once.  One that the broker refuses is left
 out: a repository that misses it asks for the whole.  A store that fails, or is another process's by
 now, ends it; one that is full does not.
+
+A member of a backbone first asks the others what has changed while it was away: until then nobody
+writes.  It passes on what another member is the home of.
 """
 
 from __future__ import annotations
@@ -16,24 +19,28 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Annotated, TypeVar
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from msgspec import Struct, field
 
 from formats.errors import Fault, Refusal
 from formats.media_types import XML
 from onyx.data_source import DataSource
+from onyx.errors import UserError
+from onyx.metadata.following import Following, asking
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.provider import MetadataProvider
-from onyx.metadata.requests import Question, answered, only_reads, read_question
+from onyx.metadata.requests import MovePrefix, Question, answered, only_reads, read_question
 from overlay.link.errors import DiskFull, StoreError
 from overlay.link.histogram import Histogram
 from overlay.link.store import SWITCH_SECONDS
 from overlay.statistics import counter, gauge
+from registration.metadata.backbone import NotHome
 from registration.metadata.change_messages import NAMESPACE
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.provider_reader import ProviderReader, ProviderStatus
@@ -65,14 +72,31 @@ class ProviderCounts(Struct):
 class Serving:
     """``source`` is open, and of nobody else."""
 
-    def __init__(self, source: DataSource, provider: MetadataProvider) -> None:
+    def __init__(
+        self,
+        source: DataSource,
+        provider: MetadataProvider,
+        registration: str = "",
+        *,
+        member: str = "",
+        prefixes: Sequence[str] = (),
+    ) -> None:
+        """``registration``: where the registration service is, for a provider that others may join;
+        ``member``: one that it joins, as the home of these ``prefixes``."""
         self.source = source
         self.provider = provider
+        self._registration = registration
+        self._joins = member, prefixes
         self._in_turn = OneThread()
         self._reading = OneThread()
         self._more = anyio.Event()
         self._failure: StoreError | None = None
+        self._ask = asking(registration)
+        self._following = Following(provider, self._in_turn, self._ask, self._tell)
+        self._is_ready, self._has_members = anyio.Event(), anyio.Event()
         self.counts = ProviderCounts()
+        if not member and not provider.backbone.members:
+            self._is_ready.set()
 
     async def look(self) -> None:
         """Keep what ``counts`` say that it has, until it is cancelled."""
@@ -88,6 +112,7 @@ class Serving:
         with self.provider.beside() as self._beside:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._publish, tasks)
+                tasks.start_soon(self._follow)
                 await self.source.answer(self.answer)
                 tasks.cancel_scope.cancel()
 
@@ -98,6 +123,10 @@ class Serving:
             self.counts.questions[str(question.__struct_config__.tag)] += 1
             if question.writes and not writes:
                 raise MetadataRefused("the question writes, and was not asked so")
+            if question.writes:
+                await self._is_ready.wait()
+            if isinstance(question, MovePrefix) and question.is_lost:
+                await self._following.recover(question.prefix)
             return answered(await self._answer(question, asker))
         except Refusal as refusal:
             self.counts.refused[refusal.fault.code] += 1
@@ -112,8 +141,12 @@ class Serving:
                 answer = await self._read(question.carry_out, asker)
             else:
                 answer = await self._in_turn(question.carry_out, self.provider, asker)
-                self._more.set()
+                self._tell()
             self.provider.check()
+        except NotHome as other:
+            if question.is_passed_on or other.home == self.provider.name:
+                raise
+            return await self._pass_on(other.home, question)
         except DiskFull as error:
             raise MetadataRefused(Fault("disk-full", str(error))) from None
         except StoreError as error:
@@ -121,6 +154,30 @@ class Serving:
             self._more.set()
             raise MetadataRefused(Fault("source-away", str(error))) from error
         return answer
+
+    def _tell(self) -> None:
+        self._more.set()
+        if self.provider.backbone.members:
+            self._has_members.set()
+
+    async def _pass_on(self, home: str, question: Question[T]) -> T:
+        passed = msgspec.structs.replace(question, is_passed_on=True)
+        try:
+            answer: T = await self._ask(home, passed)
+        except UserError as error:
+            raise Refusal(error.fault) from None
+        return answer
+
+    async def _follow(self) -> None:
+        """The other members, from when there are any."""
+        member, prefixes = self._joins
+        if member:
+            await self._following.join(member)
+        await self._following.look()
+        self._is_ready.set()
+        if not self.provider.backbone.members:
+            await self._has_members.wait()
+        await self._following.run(self._registration, prefixes)
 
     async def _read(self, ask: Callable[..., T], *arguments: object) -> T:
         def read() -> T:

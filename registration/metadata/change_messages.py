@@ -27,7 +27,7 @@ import msgspec
 
 from formats.characters import find_illegal_character
 from formats.element_stream import ElementStream
-from formats.errors import MessageRefused
+from formats.errors import MessageRefused, Refusal
 from formats.escapes import escaped_text, escaped_value
 from formats.graph.rdf_schema import RdfSchema, read_schema
 from formats.graph.syntaxes import GraphSyntax
@@ -37,6 +37,12 @@ from registration.metadata.documents import syntax_of
 
 NAMESPACE = "urn:onyx:metadata:1"
 _LIMITS = MessageLimits(bytes_max=16 * 1024 * 1024)  # as it comes of itself, or is asked for
+
+
+class MessageMissing(Refusal):
+    """A message of the provider has not come; nothing is changed."""
+
+    kind = "message-missing"
 
 
 class To(NamedTuple):
@@ -183,5 +189,11 @@ def said_schema(media_type: str, is_open: bool) -> str:
 
 def read_said_schema(media_type: str, text: str) -> RdfSchema:
     """The schema that a message says; the empty one where none has said one."""
+    media_type, is_open = read_schema_type(media_type)
     syntax = syntax_of(media_type) if media_type else GraphSyntax.N_TRIPLES
-    return read_schema(text.encode(), syntax, media_type.endswith(_OPEN))
+    return read_schema(text.encode(), syntax, is_open)
+
+
+def read_schema_type(said: str) -> tuple[str, bool]:
+    """The media type, and whether it is open."""
+    return said.removesuffix(_OPEN), said.endswith(_OPEN)

@@ -29,6 +29,7 @@ class Tables(Protocol):
 
 STORED = """
 reflected(revision INTEGER, time REAL);
+set_aside(uri TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
 names(number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL);
 resources(number INTEGER PRIMARY KEY, uri TEXT UNIQUE NOT NULL);
 subjects(res INTEGER, doc INTEGER, PRIMARY KEY (res, doc)) WITHOUT ROWID;

@@ -18,17 +18,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
+from itertools import islice
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import zstandard
 
 from formats.characters import find_illegal_character
+from formats.errors import Refusal
 from formats.errors import about as _about
 from overlay.link.durable import StoredMap
 from overlay.link.row_log import RowLog, number_key, numbered_key
 from overlay.link.tables import Table
-from registration.metadata.change_messages import RuleSaid, To, chained
+from registration.metadata.backbone import (
+    MEMBERS,
+    NOTHING,
+    PREFIXES,
+    Backbone,
+    BackboneMessage,
+    Documents,
+    PrefixRow,
+    parts,
+)
+from registration.metadata.change_messages import RuleSaid, To, chained, said_schema
 from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.metadata_filter import (
@@ -56,6 +68,7 @@ from registration.metadata.provider_reader import (
     RuleRow,
     SchemaRow,
     TouchedRow,
+    compress,
     name_key,
     portions,
     rule_length,
@@ -66,7 +79,7 @@ from registration.metadata.provider_reader import (
 )
 from registration.metadata.rule_sparql import read_rule
 from registration.metadata.rules import Rule
-from registration.metadata.schema_conformance import check_conformance, note_schema
+from registration.metadata.schema_conformance import check_conformance, conflicts, note_schema
 
 NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
@@ -107,16 +120,17 @@ class RuleInfo(NamedTuple):
 
 _NO_SEAM = nullcontext()
 _P = ParamSpec("_P")
+_S = TypeVar("_S", bound="Provider")
 _T = TypeVar("_T")
 
 
-def _suspending(
-    deed: Callable[Concatenate[Provider, _P], _T],
-) -> Callable[Concatenate[Provider, _P], _T]:
+def suspending(
+    deed: Callable[Concatenate[_S, _P], _T],
+) -> Callable[Concatenate[_S, _P], _T]:
     """A deed of one turn, which suspends the rules that have too many pairs in it."""
 
     @wraps(deed)
-    def done(provider: Provider, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+    def done(provider: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         try:
             while True:
                 try:
@@ -165,7 +179,8 @@ class Provider(ProviderReader):
         create(self._tables)
         super()._load()
         self._repositories = StoredMap(self._log, REPOSITORIES)
-        self._fill_from(REPOSITORIES)
+        self.backbone = Backbone(self._log, self.name)
+        self._fill_from(REPOSITORIES, MEMBERS, PREFIXES)
         self._repository_of = {row.number: name for name, row in self._repositories.items()}
 
     def check(self) -> None:
@@ -185,20 +200,61 @@ class Provider(ProviderReader):
         """Put a schema in force, which all documents and rules have to conform to; a refusal says
         which does not.  The one that is in force changes nothing."""
         row = SchemaRow(data, media_type, is_open)
+        self.backbone.check_home(("",))
         if row == self._schema_row.now:
             return Outcome(self.revision, {})
         _check_text(data)
         schema_of(row)
         with self._turn(dry_run):
-            before = self._snapshot()
-            self._schema_row.put(row)
-            self.schema = schema_of(row)
-            self._make_anew()
-            self._touch(TouchedRow(is_all=True))
-            self._tell_snapshot(before)
+            aside = self.set_aside()
+            for what, refusal in self._change_schema(row):
+                if what not in aside:
+                    with _about(what):
+                        raise refusal
+            for refusal in conflicts(self._filter.statements, self._tables, is_whole=True):
+                if refusal.reason not in aside:
+                    raise refusal
+            self._say({"": (said_schema(media_type, is_open), compress(data))})
             return self._said()
 
-    @_suspending
+    def _change_schema(self, row: SchemaRow) -> list[tuple[str, Refusal]]:
+        """Gives the documents that do not conform to it, and the rules that did before."""
+        before = self._snapshot()
+        self._schema_row.put(row)
+        self.schema = schema_of(row)
+        documents, rules = self._make_anew()
+        suspended = self._suspend_by_schema(rules)
+        self._touch(TouchedRow(is_all=True))
+        self._tell_snapshot(before)
+        return [*suspended, *((f"document {uri}", each) for uri, each in documents.items())]
+
+    def _suspend_by_schema(self, refused: Mapping[str, Refusal]) -> list[tuple[str, Refusal]]:
+        """Note which rules do not conform to the schema; gives those that did before."""
+        found = []
+        for key, row in self._all(RULES).items():
+            why = str(refused[key]) if key in refused else ""
+            if row.suspended in (why, _EXCESSIVE):
+                continue
+            self._count_suspended(bool(why) - bool(row.suspended))
+            self._new_rules[key] = now = msgspec.structs.replace(row, suspended=why)
+            repository = key.rpartition("|")[0]
+            self._suspended.setdefault(repository, []).append(now.said())
+            if why and not row.suspended:
+                what = f"rule r{row.number} of repository {repository!r}"
+                found.append((what, refused[key]))
+        return found
+
+    def set_aside(self) -> dict[str, str]:
+        """Documents that count for nothing, as they do not conform to the schema, and resources of
+        which several documents say what does not; each with the reason."""
+        if not self.backbone.members:
+            return {}
+        rows = self._tables.execute("SELECT uri, reason FROM set_aside").fetchall()
+        several = conflicts(self._filter.statements, self._tables, is_whole=True)
+        found = {each.reason: each.code for each in islice(several, _SHOWN_MAX)}
+        return {f"document {uri}": reason for uri, reason in rows} | found
+
+    @suspending
     def register(
         self, documents: Mapping[str, bytes], media_type: str, *, dry_run: bool = False
     ) -> Outcome:
@@ -209,34 +265,73 @@ class Provider(ProviderReader):
         """
         syntax = syntax_of(media_type)
         _check_batch(documents)
+        self.backbone.check_home(documents)
         statements = {}
         for uri, data in documents.items():
             statements[uri] = read_document(uri, data, syntax, self.schema)
         with self._turn(dry_run):
-            for uri, data in documents.items():
-                DOCUMENTS.put(self._log, uri, DocumentRow(media_type, _compress(data)))
-            self._touch(TouchedRow(documents=tuple(documents)))
-            self._write(statements)
+            rows = {uri: (media_type, compress(data)) for uri, data in documents.items()}
+            self._write(rows, statements)
+            check_conformance(self._filter.statements, self._tables)
+            self._say(rows)
             return self._said()
 
-    @_suspending
+    @suspending
     def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
         """Documents go with all that they alone say; MetadataRefused at one that is not there."""
         _check_batch(uris)
+        self.backbone.check_home(uris)
         for uri in uris:
             if self.document(uri) is None:
                 raise _refused("no-such-document", f"there is no document {uri}")
         with self._turn(dry_run):
-            for uri in uris:
-                DOCUMENTS.delete(self._log, uri)
-            self._touch(TouchedRow(documents=tuple(uris)))
-            self._write(dict.fromkeys(uris, ()))
+            rows = dict.fromkeys(uris)
+            self._write(rows, dict.fromkeys(uris, ()))
+            check_conformance(self._filter.statements, self._tables)
+            self._say(rows)
             return self._said()
 
-    def _write(self, documents: Mapping[str, Sequence[Statement]]) -> None:
-        effects = self._filter.write(documents)
-        check_conformance(self._filter.statements, self._tables)
-        self._tell(effects)
+    def _write(
+        self,
+        rows: Documents,
+        documents: Mapping[str, Sequence[Statement]],
+        refused: Mapping[str, Refusal] = NOTHING,
+    ) -> None:
+        for uri, row in rows.items():
+            _put_or_delete(DOCUMENTS, self._log, uri, None if row is None else DocumentRow(*row))
+        self._touch(TouchedRow(documents=tuple(rows)))
+        self._put_aside(rows, refused)
+        self._tell(self._filter.write(documents))
+
+    def _put_aside(self, uris: Iterable[str], refused: Mapping[str, Refusal]) -> None:
+        """Those of these documents that are refused."""
+        if self.backbone.members:
+            gone = [(uri,) for uri in uris]
+            self._tables.executemany("DELETE FROM set_aside WHERE uri = ?", gone)
+            new = [(uri, str(refusal)) for uri, refusal in refused.items()]
+            self._tables.executemany("INSERT INTO set_aside VALUES (?, ?)", new)
+
+    def _say(
+        self,
+        documents: Documents = NOTHING,
+        prefixes: Mapping[str, PrefixRow] = NOTHING,
+        members: tuple[str, ...] = (),
+    ) -> None:
+        """To the other members of the backbone, if there are any, and anything is said."""
+        if not self.backbone.members:
+            return
+        said: list[dict[str, Any]] = [{"documents": part} for part in parts(documents)]
+        if prefixes or members:
+            said.append({"prefixes": dict(prefixes), "members": members})
+        for part in said:
+            counts = self._counts.now
+            number = counts.message + 1
+            message = BackboneMessage(
+                provider=self.name, number=number, after=counts.backbone, **part
+            )
+            row = MessageRow((), compress(message.to_bytes()))
+            MESSAGES.put(self._log, number_key(number), row)
+            self._counts.put(msgspec.structs.replace(counts, message=number, backbone=number))
 
     # --- rules ----------------------------------------------------------------------------
 
@@ -249,7 +344,7 @@ class Provider(ProviderReader):
         (info,) = self.add_rules(repository, ((text, name),), owner=owner, dry_run=dry_run)
         return info
 
-    @_suspending
+    @suspending
     def add_rules(
         self,
         repository: str,
@@ -259,7 +354,7 @@ class Provider(ProviderReader):
         dry_run: bool = False,
     ) -> list[RuleInfo]:
         """The same of several, as texts with names (or ""), in one revision."""
-        _check_name("repository", repository)
+        check_name("repository", repository)
         came: set[tuple[int, int]] = set()
         left: set[tuple[int, int]] = set()
         said: list[RuleSaid] = []
@@ -269,7 +364,7 @@ class Provider(ProviderReader):
         with self._turn(dry_run):
             number = self._repository(repository, owner)
             for text, name in rules:
-                _check_name("rule", name or "r")
+                check_name("rule", name or "r")
                 names = NamedRules(self, repository)
                 rule = read_rule(text, self.schema, names, name)
                 rows = self._with_users(repository, name)
@@ -315,7 +410,7 @@ class Provider(ProviderReader):
 
     def _set_rule(self, repository: str, row: RuleRow) -> RuleRow:
         """Write the row of a rule that is out of the filter."""
-        why = f"more than {PAIRS_MAX:,} pairs in one run" if row.number in self._excessive else ""
+        why = _EXCESSIVE if row.number in self._excessive else ""
         row = msgspec.structs.replace(row, suspended=why)
         self._count_suspended(int(bool(why)))
         self._new_rules[numbered_key(repository, row.number)] = row
@@ -490,7 +585,7 @@ class Provider(ProviderReader):
                 to[name] = To(row.last, last[name] == at, digest)
                 row = msgspec.structs.replace(row, last=number, digest=digest)
                 self._repositories[name] = row
-            body = _compress(self._change(number, to, part, time).to_bytes())
+            body = compress(self._change(number, to, part, time).to_bytes())
             MESSAGES.put(self._log, number_key(number), MessageRow(tuple(to), body))
         self._counts.put(msgspec.structs.replace(self._counts.now, message=number))
 
@@ -593,10 +688,10 @@ class Provider(ProviderReader):
 
     def _repeat(self, row: TouchedRow) -> None:
         """What a revision did to the filter, from what the rows say now."""
-        documents: dict[str, Sequence[Statement]] = {}
-        for uri in row.documents:
-            found = self.document(uri)
-            documents[uri] = () if found is None else self._read(uri, *found)
+        documents: dict[str, Sequence[Statement]] = dict.fromkeys(row.documents, ())
+        rows = ((uri, self._row(DOCUMENTS, uri)) for uri in row.documents)
+        refused = self._read(((uri, row) for uri, row in rows if row is not None), documents)
+        self._put_aside(documents, refused)
         if documents:
             self._filter.write(documents)
         for repository, number in row.rules:
@@ -605,44 +700,59 @@ class Provider(ProviderReader):
                 of = self._repositories[repository].number
                 self._filter.add(number, of, self._parsed(repository, rule).alternatives)
 
-    def _make_anew(self) -> None:
-        """The filter's tables from documents and rules alone."""
+    def _make_anew(self) -> tuple[dict[str, Refusal], dict[str, Refusal]]:
+        """The filter's tables from documents and rules alone; gives those that do not conform to
+        the schema, by URIs and by the keys of their rows."""
         self._pairs.is_limited = False  # all at once has more than each revision had
         clear(self._tables)
         self._filter = self._opened_filter()
-        self._fill(self._filter)
-        check_conformance(self._filter.statements, self._tables, is_whole=True)
+        documents, rules = self._fill(self._filter)
+        self._put_aside((), documents)
+        return documents, rules
 
-    def _fill(self, filter_: MetadataFilter) -> None:
+    def _fill(self, filter_: MetadataFilter) -> tuple[dict[str, Refusal], dict[str, Refusal]]:
+        documents: dict[str, Refusal] = {}
+        rules: dict[str, Refusal] = {}
         for _, key, value in self._store.load((RULES.space,)):
             row = RULES.read(key, value)
-            if row.suspended:
+            if row.suspended == _EXCESSIVE:
                 continue
             repository = key.rpartition("|")[0]
             number = self._repositories[repository].number
-            with _about(f"rule r{row.number} of repository {repository!r}"):
+            try:
                 rule = self._parsed(repository, row)
+            except Refusal as refusal:
+                rules[key] = refusal
+                continue
             filter_.add(row.number, number, rule.alternatives)
-        batch: dict[str, Sequence[Statement]] = {}
-        for _, uri, value in self._store.load((DOCUMENTS.space,)):
-            document = DOCUMENTS.read(uri, value)
-            text = zstandard.decompress(document.text)
-            with _about(f"document {uri}"):
-                batch[uri] = self._read(uri, document.media_type, text)
-            if len(batch) == _BATCH:
-                filter_.write(batch)
-                batch = {}
-        filter_.write(batch)
+        found = self._store.load((DOCUMENTS.space,))
+        rows = ((uri, DOCUMENTS.read(uri, value)) for _, uri, value in found)
+        while some := list(islice(rows, _BATCH)):
+            batch: dict[str, Sequence[Statement]] = {}
+            documents |= self._read(some, batch)
+            filter_.write(batch)
+        return documents, rules
 
-    def _read(self, uri: str, media_type: str, data: bytes) -> list[Statement]:
-        return read_document(uri, data, syntax_of(media_type), self.schema)
+    def _read(
+        self, rows: Iterable[tuple[str, DocumentRow]], said: dict[str, Sequence[Statement]]
+    ) -> dict[str, Refusal]:
+        """What documents say; gives those that do not conform to the schema."""
+        refused: dict[str, Refusal] = {}
+        for uri, row in rows:
+            try:
+                data = zstandard.decompress(row.text)
+                said[uri] = read_document(uri, data, syntax_of(row.media_type), self.schema)
+            except Refusal as refusal:
+                refused[uri] = refusal
+        return refused
 
     def verify(self, tables: Tables) -> list[str]:
         """Evaluate all rules on all documents anew, in empty tables; what differs, in words."""
         create(tables)
         anew = MetadataFilter(tables, self.schema)
-        self._fill(anew)
-        differences = []
+        refused, _ = self._fill(anew)
+        aside = {uri for (uri,) in self._tables.execute("SELECT uri FROM set_aside")}
+        differences = [f"{uri} is set aside, or should be" for uri in aside ^ refused.keys()]
         for _, key, value in self._store.load((RULES.space,)):
             number = RULES.read(key, value).number
             kept = set(self.matches(f"r{number}"))
@@ -684,7 +794,8 @@ class Provider(ProviderReader):
         )
 
 
-_compress = zstandard.ZstdCompressor().compress  # PERF: a new one takes three times as long
+_EXCESSIVE = f"more than {PAIRS_MAX:,} pairs in one run"
+_SHOWN_MAX = 1_000  # resources that do not conform
 _BATCH = 1_000  # documents written at once, where all are
 
 
@@ -707,7 +818,7 @@ def _check_text(schema: bytes) -> None:
         raise _refused("schema-text", f"the schema is no text of XML in UTF-8 at {at}")
 
 
-def _check_name(whose: str, name: str) -> None:
+def check_name(whose: str, name: str) -> None:
     if not 0 < len(name) <= NAME_LENGTH_MAX or "|" in name or not name.isprintable():
         wanted = "1 to 256 characters that can be printed, without '|'"
         raise _refused("bad-name", f"{whose} {name!r}; expected {wanted}")

@@ -29,6 +29,7 @@ from overlay.link.row_store import RowsBeside
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
 from overlay.statistics import gauge
+from registration.metadata.backbone import MEMBERS, PREFIXES, Standing
 from registration.metadata.browsing import SHOWN, Seen, browse
 from registration.metadata.change_messages import Change, RuleSaid, To, said_schema
 from registration.metadata.documents import MetadataRefused, syntax_of
@@ -107,7 +108,8 @@ class TouchedRow(Row, frozen=True):
 
 
 class CountsRow(Row, frozen=True):
-    """The last number of each that was given out; ``published``: of the messages that
+    """The last number of each that was given out, ``backbone``: of the messages to other members;
+    ``published``: of the messages that
     have been, or that the root broker has ``refused``, which are counted."""
 
     revision: int = 0
@@ -117,6 +119,7 @@ class CountsRow(Row, frozen=True):
     published: int = 0
     refused: int = 0
     suspended: int = 0
+    backbone: int = 0
 
 
 SCHEMA = Table("metadata-schema", SchemaRow)
@@ -303,7 +306,7 @@ class ProviderReader:
 
     def browse(self, name: str = "", after: str = "", limit: int = SHOWN) -> Seen:
         """Classes; of a class its resources; of a resource what is said of it, and where."""
-        names = {row.number: name for name, row in self._repository_rows().items()}
+        names = {row.number: name for name, row in self._all(REPOSITORIES).items()}
         return browse(self._filter.statements, self._tables, names, name, after, limit)
 
     def repositories(self) -> dict[str, RepositoryInfo]:
@@ -313,15 +316,14 @@ class ProviderReader:
         )
         counts = {of: (rules, matches) for of, rules, matches in self._tables.execute(query)}
         found = {}
-        for name, row in self._repository_rows().items():
+        for name, row in self._all(REPOSITORIES).items():
             rules, matches = counts.get(row.number, (0, 0))
             heard = self._heard.get(name, 0.0)
             found[name] = RepositoryInfo(row.owner, rules, matches, row.last, heard)
         return found
 
-    def _repository_rows(self) -> dict[str, RepositoryRow]:
-        found = self._store.load((REPOSITORIES.space,))
-        return {name: REPOSITORIES.read(name, value) for _, name, value in found}
+    def _all(self, table: Table[R]) -> dict[str, R]:
+        return {key: table.read(key, value) for _, key, value in self._store.load((table.space,))}
 
     def changes(self, repository: str, after: int = 0) -> list[bytes]:
         """The messages for a repository with greater numbers, until they are published."""
@@ -386,10 +388,43 @@ class ProviderReader:
             documents=documents,
             rules=rules,
             suspended=of.suspended,
-            repositories=len(self._repository_rows()),
+            repositories=len(self._all(REPOSITORIES)),
             waiting=of.message - of.published,
             refused_messages=of.refused,
         )
+
+    # --- for the other members of a backbone ----------------------------------------------
+
+    def standing(self) -> Standing:
+        members, prefixes = self._all(MEMBERS), self._all(PREFIXES)
+        applied = {name: row.applied for name, row in members.items()}
+        return Standing(self.name, self._counts.now.backbone, applied, prefixes)
+
+    def digests(self, prefix: str, after: str = "") -> dict[str, bytes]:
+        """Of the documents whose URIs begin so, a page behind ``after``."""
+        return dict(islice(self._digests(prefix, after), BATCH_MAX))
+
+    def _digests(self, prefix: str, after: str, last: str = "") -> Iterator[tuple[str, bytes]]:
+        first = max(prefix, after + "\0" if after else "")
+        last = last or f"{prefix}\U0010ffff"
+        for uri, value in self._store.read(DOCUMENTS.space, first, last):
+            yield uri, sha256(value).digest()
+
+    def held(self, uris: Iterable[str]) -> dict[str, tuple[str, bytes]]:
+        """Documents, and under "" the schema, as they are kept; the first of them if they are
+        long."""
+        found: dict[str, tuple[str, bytes]] = {}
+        length = 0
+        for uri in uris:
+            schema, row = self._schema_row.now, self._row(DOCUMENTS, uri) if uri else None
+            if not uri and schema is not None:
+                found[""] = said_schema(schema.media_type, schema.is_open), compress(schema.data)
+            elif row is not None:
+                found[uri] = row.media_type, row.text
+                length += len(row.text)
+            if length > PAGE_LENGTH:
+                break
+        return found
 
     def _check_known(self, repository: str, owner: str = "") -> RepositoryRow:
         self._check_owner(repository, owner)
@@ -572,6 +607,7 @@ def _part(said: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
     return {"triples": triples, **{word: tuple(of) for word, of in uris.items()}}
 
 
+compress = zstandard.ZstdCompressor().compress  # PERF: a new one takes three times as long
 NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
 
 

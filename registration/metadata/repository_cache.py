@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from formats.errors import Fault, Refusal
 from registration.metadata.change_messages import (
     Change,
+    MessageMissing,
     RuleSaid,
     chained,
     read_change,
@@ -41,12 +42,6 @@ matched(res INTEGER PRIMARY KEY)
 own_rules(id TEXT PRIMARY KEY, name TEXT, text TEXT, suspended TEXT) WITHOUT ROWID
 pending(number INTEGER PRIMARY KEY, message BLOB)
 """
-
-
-class MessageMissing(Refusal):
-    """A message of the provider has not come; nothing is changed."""
-
-    kind = "message-missing"
 
 
 class Answer(NamedTuple):

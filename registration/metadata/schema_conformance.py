@@ -7,6 +7,8 @@ the resources that have changed, within the transaction that writes them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from formats.errors import MessageRefused
 from formats.graph.rdf_schema import RdfSchema
 from registration.metadata.filter_tables import Tables
@@ -56,11 +58,16 @@ _SAID_BY_SEVERAL = (
 )
 
 
-def check_conformance(
+def check_conformance(statements: StatementTables, tables: Tables) -> None:
+    """MessageRefused ``wrong-class`` or ``several-values``: what has changed does not conform."""
+    for refusal in conflicts(statements, tables):
+        raise refusal
+
+
+def conflicts(
     statements: StatementTables, tables: Tables, *, is_whole: bool = False
-) -> None:
-    """MessageRefused ``wrong-class`` or ``several-values``: what has changed does not conform.
-    ``is_whole``: all that is stored is looked at."""
+) -> Iterator[MessageRefused]:
+    """The refusals of what has changed and does not conform; ``is_whole``: of all there is."""
     of = several = "statements s"
     if not is_whole:
         of, several = _CHANGED, _CHANGED if statements.schema.is_open else _SAID_BY_SEVERAL
@@ -68,23 +75,20 @@ def check_conformance(
     domains = f"{_FOUND} {several} {having} 'domain' WHERE {_IS_OTHER.format('s.res')}"
     ranges = f"{_FOUND} {of} {having} 'range' WHERE s.ref != 0 AND {_IS_OTHER.format('s.ref')}"
     for query in (domains, ranges) if is_whole else (domains, ranges, _OF_REFERRERS):
-        found = tables.execute(f"{query} LIMIT 1").fetchone()
-        if found is not None:
-            subject, prop, ref, of_class = found
+        for subject, prop, ref, of_class in tables.execute(query):
             uris = statements.uris({subject, ref})
             whose, verb, more = uris[subject], "is of", ""
             if query is not domains:
                 whose, verb, more = uris[ref], "leads to", f" (said of {whose})"
             reason = f"{whose} is not of the class <{statements.text(of_class)}>"
             reason = f"{reason}, which <{statements.text(prop)}> {verb}{more}"
-            raise MessageRefused("wrong-class", reason)
+            yield MessageRefused("wrong-class", reason)
     query = (
         f"SELECT s.res, s.prop FROM {several} {having} 'single' GROUP BY s.res, s.prop"
-        " HAVING count(DISTINCT s.ref || ' ' || s.kind || ' ' || s.value) > 1 LIMIT 1"
+        " HAVING count(DISTINCT s.ref || ' ' || s.kind || ' ' || s.value) > 1"
     )
-    found = tables.execute(query).fetchone()
-    if found is not None:
-        (subject,) = statements.uris((found[0],)).values()
-        raise MessageRefused(
-            "several-values", f"{subject} has several values of <{statements.text(found[1])}>"
+    for number, prop in tables.execute(query):
+        (subject,) = statements.uris((number,)).values()
+        yield MessageRefused(
+            "several-values", f"{subject} has several values of <{statements.text(prop)}>"
         )

@@ -13,8 +13,7 @@ import pytest
 from formats.errors import MessageRefused, Refusal
 from onyx.errors import StoreUnusable
 from onyx.metadata import MetadataCache, MetadataProvider
-from registration.metadata.change_messages import read_change
-from registration.metadata.repository_cache import MessageMissing
+from registration.metadata.change_messages import MessageMissing, read_change
 from tests.onyx.metadata.paper import (
     BASE,
     EXAMPLE_1,

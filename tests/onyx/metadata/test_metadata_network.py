@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
 from onyx import DataSource, RequestFailed
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
+from onyx.metadata.requests import AskStanding
 from onyx.metadata.serving import PROVIDER_BASE, Serving
 from registration.metadata.change_messages import Change, To
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, INFO, SCHEMA, URI
@@ -22,11 +24,14 @@ SAFETY_SECONDS = 60
 
 
 @asynccontextmanager
-async def serving(registration: str, directory: Path, name: str) -> AsyncIterator[None]:
+async def serving(
+    registration: str, directory: Path, name: str, member: str = "", prefixes: Sequence[str] = ()
+) -> AsyncIterator[None]:
     source = await DataSource.register(registration, name=name, base=PROVIDER_BASE, ensure=True)
-    with MetadataProvider(directory, source.id) as provider:
+    with MetadataProvider(directory, name) as provider:
         async with source, trio.open_nursery() as tasks:
-            tasks.start_soon(Serving(source, provider).run)
+            served = Serving(source, provider, registration, member=member, prefixes=prefixes)
+            tasks.start_soon(served.run)
             yield
             tasks.cancel_scope.cancel()
 
@@ -193,3 +198,70 @@ async def test_a_refusal_comes_to_the_one_who_asks(place: Place) -> None:
         assert (caught.value.fault.line, caught.value.fault.column) == (1, 8)
         with pytest.raises(RequestFailed, match="no-such-document"):
             await client.document(URI)
+
+
+class Provider:
+    """It runs from ``started`` to ``stop``."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        self._serving = serving(*arguments, **more)
+        self._end = trio.Event()
+        self._is_over = trio.Event()
+
+    async def run(self, task_status: trio.TaskStatus[None]) -> None:
+        async with self._serving:
+            task_status.started()
+            await self._end.wait()
+        self._is_over.set()
+
+    async def stop(self) -> None:
+        self._end.set()
+        await self._is_over.wait()
+
+
+async def until(same: Callable[[], Awaitable[bool]]) -> None:
+    while not await same():
+        await trio.sleep(0.1)
+
+
+async def test_two_providers_hold_the_same(
+    registration: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"mdv-{tmp_path.name}-{number}" for number in (1, 2)]
+    places = [(registration, tmp_path / name, name) for name in names]
+    theirs = "http://theirs/d"
+    with trio.fail_after(SAFETY_SECONDS):
+        async with (
+            MetadataClient(registration, names[0]) as one,
+            MetadataClient(registration, names[1]) as other,
+            trio.open_nursery() as tasks,
+        ):
+            first = Provider(*places[0])
+            await tasks.start(first.run)
+            await one.put_schema(SCHEMA, "text/turtle")
+            await one.register({URI: DOCUMENT}, "text/turtle")
+            second = Provider(*places[1], member=names[0], prefixes=["http://theirs/"])
+            await tasks.start(second.run)
+
+            async def is_home() -> bool:
+                row = (await other.ask(AskStanding())).prefixes.get("http://theirs/")
+                return row is not None and row.provider == names[1] and row.is_settled
+
+            await until(is_home)
+            assert await other.document(URI) == ("text/turtle", DOCUMENT)
+            await one.register({theirs: DOCUMENT}, "text/turtle")
+            await one.wait_for_all([theirs], lambda _: None)
+            assert await one.document(theirs) == await other.document(theirs)
+            with pytest.raises(RequestFailed, match="not-lost"):
+                await other.move("", names[1], is_lost=True)
+            await first.stop()
+            with monkeypatch.context() as patch:
+                patch.setattr("onyx.metadata.following.AWAY_SECONDS", 0.5)
+                await other.move("", names[1], is_lost=True)
+            await other.register(saying(128), "text/turtle")
+            again = Provider(*places[0])
+            await tasks.start(again.run)
+            await other.wait_for_all([URI], lambda _: None)
+            assert await one.document(URI) == ("text/turtle", saying(128)[URI])
+            await again.stop()
+            await second.stop()

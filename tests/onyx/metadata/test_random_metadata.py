@@ -22,11 +22,11 @@ from formats.graph.rdf_schema import RdfSchema
 from formats.graph.syntaxes import GraphSyntax
 from onyx.metadata import MetadataCache, MetadataProvider
 from registration.metadata import provider_reader
-from registration.metadata.change_messages import read_change
+from registration.metadata.change_messages import MessageMissing, read_change
 from registration.metadata.documents import Statement, read_document
 from registration.metadata.n_triples import n_triples as shown
 from registration.metadata.provider import Outcome, Provider, RepositoryEffects, RuleInfo
-from registration.metadata.repository_cache import MessageMissing, RepositoryCache
+from registration.metadata.repository_cache import RepositoryCache
 from registration.metadata.rules import Rule, parse_rule
 from tests.registration.metadata import brute
 from tests.registration.metadata.random_metadata import (
