@@ -16,6 +16,7 @@ from time import time as wall
 from typing import Any, NamedTuple, Self
 
 import anyio
+from anyio.abc import TaskGroup
 
 from onyx.background import background_tasks
 from onyx.client_values import Delivery
@@ -26,6 +27,7 @@ from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
 from onyx.metadata.one_thread import OneThread
 from onyx.metadata.requests import RuleAdded
+from onyx.registration_client import NOT_ASKED, PERHAPS_ASKED
 from registration.metadata.change_messages import NAMESPACE, MessageMissing, RuleSaid
 from registration.metadata.provider import Outcome
 from registration.metadata.repository_cache import Answer
@@ -60,9 +62,11 @@ class MetadataRepository:
         provider: str,
         is_temporary: bool = False,
     ) -> None:
-        """``file`` as of a MetadataCache; ``provider``: the source's id or name; ``is_temporary``:
+        """``file`` as of a MetadataCache; ``provider``: the source's id or name, which may be
+        another one than before, of several that hold the same; ``is_temporary``:
         with the block the repository ends at the provider, with its rules and its profile."""
         self.name = repository
+        self._registration = registration
         self._file = file
         self.provider = provider
         self._is_temporary = is_temporary
@@ -84,11 +88,10 @@ class MetadataRepository:
             )
             if self._is_temporary:
                 stack.push_async_callback(self._remove, profile.id)
-            self._asking = anyio.Lock()
+            self._asking, self._is_there = anyio.Lock(), anyio.Event()
             self._heard = anyio.current_time() if self.cache.number else float("-inf")
             tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
-            tasks.start_soon(self._follow, profile.id)
-            tasks.start_soon(self._look)
+            tasks.start_soon(self._run, tasks, profile.id)
             self._stack = stack.pop_all()
         return self
 
@@ -150,6 +153,7 @@ class MetadataRepository:
 
     async def wait(self, revision: int) -> None:
         """Until the cache shows this revision of the provider, or a later one."""
+        await self._is_there.wait()
         while await self.revision() < revision:
             news = self._news
             with anyio.move_on_after(AGAIN_SECONDS):
@@ -176,6 +180,53 @@ class MetadataRepository:
                     event = "came" if uri not in before else "changed" if uri in now else "left"
                     yield Watched(event, uri, revision, now.get(uri, ""))
             before = now
+
+    # --- another provider -----------------------------------------------------------------
+
+    async def _run(self, tasks: TaskGroup, profile: str) -> None:
+        """Follow the provider.  Where the cache is of another one, this one is told the rules
+        first, and takes its place in the transaction in which the cache takes what it says."""
+        known = await self._in_turn(lambda: self.cache.provider)
+        if known not in ("", self.provider):
+            await self._move()
+        self._is_there.set()
+        tasks.start_soon(self._follow, profile)
+        tasks.start_soon(self._look)
+        with _while_away():
+            former = await self._in_turn(lambda: self.cache.former)
+            if former not in ("", self.provider):
+                await self._leave(former)
+            await self._in_turn(self.cache.note_provider, self.provider)
+
+    async def _move(self) -> None:
+        rules = await self._in_turn(self.cache.rules_in_order)
+        number = await self._in_turn(lambda: self.cache.number)
+        while True:
+            try:
+                there = {(each.name, each.text) for each in await self._client.rules(self.name)}
+                lacking = [(each.text, each.name) for each in rules]
+                lacking = [each for each in lacking if each[::-1] not in there]
+                if lacking:
+                    await self._client.add_rules(self.name, lacking)
+                break
+            except UserError as error:
+                if error.code not in NOT_ASKED | PERHAPS_ASKED | {"timeout"}:
+                    raise
+            await anyio.sleep(AGAIN_SECONDS)
+        if rules:
+            await self._ask_for_all(self.provider)
+        else:
+            await self._in_turn(self.cache.replace, (), number, self.provider)
+        self._tell_news()
+
+    async def _leave(self, former: str) -> None:
+        """The rules and the profile that it had go."""
+        async with MetadataClient(self._registration, former) as client:
+            if self.name in await client.repositories():
+                await client.remove_repository(self.name)
+        text, key = profile_text(former, self.name), f"metadata {former} {self.name}"
+        profile = await self._user.add_profile(text, key=key, wait=False)
+        await self._user.remove_profile(profile.id)
 
     # --- following ------------------------------------------------------------------------
 
@@ -207,8 +258,8 @@ class MetadataRepository:
         self._news.set()
         self._news = anyio.Event()
 
-    async def _ask_for_all(self) -> None:
-        """As often as it takes until the provider has answered."""
+    async def _ask_for_all(self, provider: str | None = None) -> None:
+        """As often as it takes until the provider has answered; ``provider``: it is another one."""
         while True:
             with _while_away():
                 messages: list[bytes] = []
@@ -221,7 +272,7 @@ class MetadataRepository:
                     page = await self._client.ask(more)
                 if page.revision == revision:
                     messages += page.messages
-                    await self._in_turn(self.cache.replace, messages, number)
+                    await self._in_turn(self.cache.replace, messages, number, provider)
                     return
             await anyio.sleep(AGAIN_SECONDS)
 

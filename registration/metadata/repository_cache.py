@@ -148,18 +148,41 @@ class RepositoryCache:
             self.confirm(change.revision, change.time)
         return True
 
-    def replace(self, messages: Sequence[bytes], asked_at: int = -1) -> None:
+    @property
+    def provider(self) -> str:
+        """The one that it follows, "" if none was noted."""
+        return self._state("provider")
+
+    @property
+    def former(self) -> str:
+        """The provider that it followed before and that may have its rules yet, or ""."""
+        return self._state("former")
+
+    def note_provider(self, provider: str) -> None:
+        """Nothing is left to be done at the former one."""
+        with _turn(self._tables):
+            self._note("provider", provider)
+            self._note("former", "")
+
+    def replace(
+        self, messages: Sequence[bytes], asked_at: int = -1, provider: str | None = None
+    ) -> None:
         """Hold what these messages say instead of all that the provider has said before
         (``Provider.whole``), unless that was later; ``asked_at``: the number that it had then, if
-        the provider may be at a smaller one.  Without messages: hold nothing."""
+        the provider may be at a smaller one; ``provider``: another one, from now on.  Without
+        messages: hold nothing."""
         changes = [read_change(each) for each in messages]
         number, digest, revision, time = 0, "", 0, 0.0
         if changes:
             number, revision, time = changes[-1].number, changes[-1].revision, changes[-1].time
             digest = changes[-1].to[self.repository].digest
-        if number < self.number != asked_at:
+        if provider is None and number < self.number != asked_at:
             return
         with self._change():
+            if provider is not None:
+                self._note("former", self.provider)
+                self._note("provider", provider)
+                self._note("position", "0")
             for table in ("matched", "own_rules", "pending"):
                 self._tables.execute(f"DELETE FROM {table}")
             self._parsed = None
@@ -300,6 +323,12 @@ class RepositoryCache:
         """The rules of the repository at the provider."""
         query = "SELECT id, name, text, suspended FROM own_rules ORDER BY length(id), id"
         return [RuleSaid(*row) for row in self._tables.execute(query)]
+
+    def rules_in_order(self) -> list[RuleSaid]:
+        """The same, those that others name first."""
+        self._all_rules()
+        places = {name: at for at, name in enumerate(self._names)}
+        return sorted(self.rules(), key=lambda rule: places.get(rule.name, len(places)))
 
     def register_local(self, documents: Mapping[str, bytes], media_type: str) -> None:
         """Local metadata: kept and asked here, and never sent anywhere.  A document of the same URI

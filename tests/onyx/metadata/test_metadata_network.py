@@ -252,6 +252,22 @@ async def test_two_providers_hold_the_same(
             await one.register({theirs: DOCUMENT}, "text/turtle")
             await one.wait_for_all([theirs], lambda _: None)
             assert await one.document(theirs) == await other.document(theirs)
+            at = tmp_path / "cache", registration, "L"
+            async with MetadataRepository(*at, provider=names[0]) as repository:
+                await repository.add_rule(RULE, "fast")
+                before = repository.cache.resources()
+            async with MetadataRepository(*at, provider=names[1]) as repository:
+                outcome = await other.register({theirs: b""}, "text/turtle")
+                await repository.wait(outcome.revision)
+                assert before.keys() - repository.cache.resources().keys() == {
+                    f"{theirs}#host",
+                    f"{theirs}#info",
+                }
+
+                async def has_left() -> bool:
+                    return not await one.repositories()
+
+                await until(has_left)
             with pytest.raises(RequestFailed, match="not-lost"):
                 await other.move("", names[1], is_lost=True)
             await first.stop()
