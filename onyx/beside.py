@@ -1,7 +1,7 @@
 """A process beside the nodes of a network, such as a gateway: ``onyx up`` starts it and keeps it
 alive.
 
-Nothing of the process itself is loaded here; ``heed`` is what it does to be one.
+Nothing of the process itself is loaded here; it calls ``heed``, and ``tell_ready`` once.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     registered ──take──> rows ──catch up──> filter ──> serving
         └─ standby, until the lease of another process has ended
 
-One whose lease has ended commits nothing, answers nothing, and ends: what it may publish meanwhile
-is in the rows, and the other process publishes the same with the same keys.
+A process whose lease has ended commits nothing, answers nothing, and ends.  The messages that it
+may still publish are in the rows, and the other process publishes them with the same keys.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def run_provider(
                             is_told = True
                             await served.run()
                     except Exception as error:
-                        rows.check()  # that it has ended says more than what follows from it
+                        rows.check()  # the end of the lease explains the error
                         if not all(_passes(each, rows) for each in leaves(error)):
                             raise
                         log.warning("%s; it is tried again", error)
