@@ -501,6 +501,20 @@ def lived(seed: int) -> FaultyRun:
     return of
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what is large, there is much here too: messages of a revision, pages, revisions that a
+    filter is behind."""
+    for where, limit in (
+        ("provider_reader.MESSAGE_LENGTH", 1_000),
+        ("provider_reader.PAGE_LENGTH", 2_000),
+        ("provider_reader._AT_ONCE", 2),
+        ("provider.CATCH_UP_MAX", 3),
+    ):
+        monkeypatch.setattr(f"registration.metadata.{where}", limit)
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("first", SEEDS[::20])
 def test_caches_are_right_whatever_fails(first: int) -> None:
     seen: Counter[str] = Counter()
