@@ -36,7 +36,7 @@ LOOK_SECONDS = 10.0  # between two questions whether the state is that of the pr
 AGAIN_SECONDS = 0.2  # the same, for one who waits
 FAREWELL_SECONDS = 10.0  # for the end of one that is temporary
 QUIET_SECONDS = 2.0  # without a message, until those that are missing are asked for
-_FINAL = {"other-owner", "no-such-repository"}  # what stays so, however often it is asked
+_FINAL = {"other-owner"}  # what stays so, however often it is asked
 
 
 class Watched(NamedTuple):
@@ -245,12 +245,12 @@ class MetadataRepository:
         if delivery.source != self._source:
             return
         for message in delivery.results:
-            while True:
-                try:
+            try:
+                await self._in_turn(self.cache.apply, message, delivery.position)
+            except MessageMissing:
+                await self._ask_for_all()
+                with suppress(MessageMissing):  # it is of rows in whose place others were put back
                     await self._in_turn(self.cache.apply, message, delivery.position)
-                    break
-                except MessageMissing:
-                    await self._ask_for_all()
         self._tell_news()
 
     def _tell_news(self) -> None:
@@ -259,21 +259,27 @@ class MetadataRepository:
         self._news = anyio.Event()
 
     async def _ask_for_all(self, provider: str | None = None) -> None:
-        """As often as it takes until the provider has answered; ``provider``: it is another one."""
+        """As often as it takes until the provider has answered; ``provider``: it is another one.
+        Where it knows of no repository of this name, the cache holds nothing."""
         while True:
-            with _while_away():
-                messages: list[bytes] = []
-                number = await self._in_turn(lambda: self.cache.number)
+            messages: list[bytes] = []
+            number = await self._in_turn(lambda: self.cache.number)
+            try:
                 page = await self._client.ask(requests.Whole(repository=self.name))
                 revision = page.revision
                 while page.after and page.revision == revision:
                     messages += page.messages
                     more = requests.Whole(repository=self.name, after=page.after)
                     page = await self._client.ask(more)
-                if page.revision == revision:
-                    messages += page.messages
-                    await self._in_turn(self.cache.replace, messages, number, provider)
-                    return
+                messages += page.messages
+                is_whole = page.revision == revision
+            except UserError as error:
+                if error.code in _FINAL:
+                    raise
+                messages, is_whole = [], error.code == "no-such-repository"
+            if is_whole:
+                await self._in_turn(self.cache.replace, messages, number, provider)
+                return
             await anyio.sleep(AGAIN_SECONDS)
 
     async def _look(self) -> None:
@@ -300,13 +306,9 @@ class MetadataRepository:
         async with self._asking:
             is_behind, is_other = await self._in_turn(confirm)
             is_quiet = anyio.current_time() - self._heard > QUIET_SECONDS
-            if is_other and not progress.number:
-                await self._in_turn(self.cache.replace, (), before)
-            elif is_other or (is_behind and is_quiet):
+            if is_other or (is_behind and is_quiet):
                 await self._ask_for_all()
-            else:
-                return
-            self._tell_news()
+                self._tell_news()
 
 
 @contextmanager

@@ -204,10 +204,14 @@ class RepositoryCache:
             raise
 
     def confirm(self, revision: int, time: float) -> None:
-        """The provider has said that this state is that of its revision."""
-        if revision >= self.revision:
-            self._note("revision", str(revision))
-            self._note("time", repr(time))
+        """The provider has said that this state is that of its revision; a smaller one counts if it
+        was said later, as the rows may have been put back."""
+        if revision >= self.revision or time >= self.time:
+            self._show(revision, time)
+
+    def _show(self, revision: int, time: float) -> None:
+        self._note("revision", str(revision))
+        self._note("time", repr(time))
 
     def _carry_out(self, revision: Sequence[Change]) -> set[int]:
         """Gives what may be garbage: all that what has changed strongly referred to.  Several

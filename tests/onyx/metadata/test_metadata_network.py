@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from onyx import DataSource, RequestFailed
+from onyx.client_values import Delivery
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.requests import AskStanding
 from onyx.metadata.serving import PROVIDER_BASE, Serving
@@ -168,6 +169,19 @@ async def test_what_another_source_says_of_a_repository_does_not_count(
         await repository.add_rule(RULE)
         assert (await repository.query(ASKED)).rows == [(HOST, "92")]
         assert repository.cache.number < 9
+
+
+async def test_a_message_of_rows_that_are_gone_is_passed_over(place: Place) -> None:
+    said = Change(provider="mdv", number=9, revision=9, time=0.0, to={"L1": To(5, True)})
+    async with place.provider() as client, place.repository() as repository:
+        late = Delivery("p", await client.source_id(), 9, [said.to_bytes()])
+        await repository._take(late)  # the provider knows nothing of the repository
+        assert repository.cache.number == 0
+        await client.register({URI: DOCUMENT}, "text/turtle")
+        await repository.add_rule(RULE)
+        await repository._take(late)
+        assert repository.cache.number < 9
+        assert (await repository.query(ASKED)).rows == [(HOST, "92")]
 
 
 async def test_rules_may_be_older_than_the_repository(place: Place) -> None:

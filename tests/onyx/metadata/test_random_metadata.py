@@ -23,7 +23,7 @@ from formats.graph.syntaxes import GraphSyntax
 from onyx.metadata import MetadataCache, MetadataProvider
 from registration.metadata import provider_reader
 from registration.metadata.change_messages import MessageMissing, read_change
-from registration.metadata.documents import Statement, read_document
+from registration.metadata.documents import MetadataRefused, Statement, read_document
 from registration.metadata.n_triples import n_triples as shown
 from registration.metadata.provider import Outcome, Provider, RepositoryEffects, RuleInfo
 from registration.metadata.repository_cache import RepositoryCache
@@ -340,12 +340,14 @@ def in_memory(kept: bytes = b"") -> sqlite3.Connection:
     tables = sqlite3.connect(":memory:", isolation_level=None)
     if kept:
         tables.deserialize(kept)
+    else:
+        tables.execute("PRAGMA user_version = 1")  # what has no page cannot be serialized
     return tables
 
 
 class FaultyRun(Run):
     """Processes die at any call to their files, and start again; the network loses, repeats, delays
-    and overtakes."""
+    and overtakes; the provider's rows are put back to what they were."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(f"choices {seed}")
@@ -354,9 +356,11 @@ class FaultyRun(Run):
         self.lives: dict[str, Life] = {}
         self.kept: list[bytes] = []  # what the filter's file was behind some steps
         self.seen: Counter[str] = Counter()  # faults
-        self.applied: Counter[tuple[str, int]] = Counter()
+        self.applied: Counter[tuple[str, bytes]] = Counter()
         self.under_way: dict[str, list[bytes]] = {name: [] for name in self.files}
-        self.right: dict[tuple[str, int], dict[str, str]] = {}  # caches by name and revision
+        self.time = 0.0
+        self.right: list[tuple[float, int, dict[str, dict[str, str]]]] = []  # caches by name
+        self.backups: list[tuple[dict[tuple[str, str], bytes], list[Any]]] = []
         super().__init__(seed, Path())
 
     def open_provider(self) -> Provider:
@@ -365,10 +369,10 @@ class FaultyRun(Run):
             self.endanger(life, 40)
             try:
                 rows, tables = mortal(self.rows, life), mortal(self.filter, life)
-                provider = Provider("p", rows, tables, lambda: 0.0)
+                provider = Provider("p", rows, tables, lambda: self.time)
             except Died:
                 self.seen["start"] += 1
-                self.roll_back(self.filter)
+                self.filter = self.roll_back(self.filter)
                 continue
             life.left = None
             return provider
@@ -381,13 +385,15 @@ class FaultyRun(Run):
         """Something that takes about so many calls may be its end."""
         life.left = self.random.randint(1, calls) if self.random.random() < 0.4 else None
 
-    def roll_back(self, tables: sqlite3.Connection) -> None:
+    def roll_back(self, tables: sqlite3.Connection) -> sqlite3.Connection:
+        """What there is when a process opens it anew."""
         if tables.in_transaction:
             tables.execute("ROLLBACK")
+        return in_memory(tables.serialize())
 
     def restart(self) -> None:
         """The provider's process; its filter may be older, or gone."""
-        self.roll_back(self.filter)
+        self.filter = self.roll_back(self.filter)
         if self.random.random() < 0.4:
             self.filter = in_memory(self.random.choice([b"", *self.kept[-3:]]))
             self.seen["filter behind"] += 1
@@ -395,6 +401,7 @@ class FaultyRun(Run):
 
     def survive(self, step: Step) -> None:
         """The step, which was carried out or never was."""
+        self.time += 1
         before, life = self.provider.revision, self.lives["provider"]
         self.endanger(life, max(life.calls, 20))
         life.calls = 0
@@ -411,8 +418,25 @@ class FaultyRun(Run):
             step.note()
         self.check(outcome)
         self.kept.append(self.filter.serialize())
-        for name in self.caches:
-            self.right[name, self.provider.revision] = resources(self.cached(name))
+        model = [dict(self.documents), dict(self.rules), self.held, self.schema]
+        self.backups.append((dict(self.rows), model))
+        self.note_right()
+
+    def note_right(self) -> None:
+        caches = {name: resources(self.cached(name)) for name in self.caches}
+        self.right.append((self.time, self.provider.revision, caches))
+
+    def put_back(self) -> None:
+        """The rows are those of a backup."""
+        self.time += 1
+        rows, (documents, rules, self.held, self.schema) = self.random.choice(self.backups)
+        self.documents, self.rules = dict(documents), dict(rules)
+        self.rows.clear()
+        self.rows.update(rows)
+        self.seen["put back"] += 1
+        self.restart()
+        self.check(None)
+        self.note_right()
 
     def publish(self, *, is_faulty: bool = True) -> int:
         """Some of the outbox, which is published again where the provider dies before it has noted
@@ -443,42 +467,70 @@ class FaultyRun(Run):
                 self.endanger(life, max(life.calls, 8))
             life.calls = 0
             try:
-                try:
-                    is_new = self.caches[name].apply(message)
-                except MessageMissing:
-                    self.replace(name)
-                    is_new = self.caches[name].apply(message)
+                is_new = self.take(name, message)
                 life.left = None
-                self.applied[name, read_change(message).number] += is_new
+                self.applied[name, message] += is_new
             except Died:
                 self.seen["cache"] += 1
-                self.roll_back(self.files[name])
+                self.files[name] = self.roll_back(self.files[name])
                 self.caches[name] = self.open_cache(name)
                 life = self.lives[name]
                 coming.insert(0, message)  # nobody has said that it has come
             self.check_cache(name)
 
+    def take(self, name: str, message: bytes) -> bool:
+        """As ``MetadataRepository`` does."""
+        cache = self.caches[name]
+        try:
+            return cache.apply(message)
+        except MessageMissing:
+            self.replace(name)
+        try:
+            return cache.apply(message)
+        except MessageMissing:
+            self.seen["of other rows"] += 1
+            return False
+
     def replace(self, name: str) -> None:
-        self.caches[name].replace(whole(self.provider, name))
+        cache = self.caches[name]
+        try:
+            messages = whole(self.provider, name)
+        except MetadataRefused:  # the rows are older than the repository
+            messages = []
+        cache.replace(messages, cache.number)
         self.seen["replaced"] += 1
+
+    def confirm(self, name: str, *, is_quiet: bool) -> None:
+        """A repository asks whether it is as far as the provider."""
+        cache, progress = self.caches[name], self.provider.progress(name)
+        is_other = progress.number == cache.number and progress.digest != cache.digest
+        is_behind = progress.number > cache.number  # the last one was lost, or is on its way
+        if is_other or progress.number < cache.number or (is_behind and is_quiet):
+            self.replace(name)
+        elif progress.number == cache.number:
+            cache.confirm(progress.revision, progress.time)
+        self.check_cache(name)
 
     def check_cache(self, name: str) -> None:
         """It shows one revision of the provider, all of it."""
-        revision = self.caches[name].revision
-        right = self.right[name, revision] if revision else {}
-        assert self.caches[name].resources() == right
+        cache = self.caches[name]
+        was = (each for each in reversed(self.right) if each[0] <= cache.time)
+        _, revision, caches = (
+            next(was, (0.0, 0, {name: {}})) if cache.revision else (0, 0, {name: {}})
+        )
+        assert (cache.revision, cache.resources()) == (revision, caches[name])
 
     def settle(self) -> None:
-        """Nothing fails any more; a repository asks whether it is as far as the provider."""
+        """Nothing fails any more."""
         while self.publish(is_faulty=False):
             pass
         for name, cache in self.caches.items():
             self.deliver(name, len(self.under_way[name]), is_faulty=False)
+            for _ in range(2):
+                self.confirm(name, is_quiet=True)
             progress = self.provider.progress(name)
-            if progress.number > cache.number:  # the last one was lost
-                self.replace(name)
-            cache.confirm(progress.revision, progress.time)
-            assert (cache.number, cache.revision) == (progress.number, progress.revision)
+            assert (cache.number, cache.digest) == (progress.number, progress.digest)
+            assert cache.revision == progress.revision or not cache.number
         self.check_caches()
 
 
@@ -493,8 +545,12 @@ def lived(seed: int) -> FaultyRun:
         if step is not None:
             of.survive(step)
         of.publish()
+        if of.random.random() < 0.05 and of.backups:
+            of.put_back()
         for name in of.caches:
             of.deliver(name, of.random.randint(0, 3))
+            if of.random.random() < 0.2:
+                of.confirm(name, is_quiet=False)
     of.settle()
     assert of.provider.verify(in_memory()) == [], f"seed {seed}"
     assert set(of.applied.values()) <= {0, 1}, f"seed {seed}"
