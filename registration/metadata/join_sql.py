@@ -64,6 +64,22 @@ class LinkSql:
             f" WHERE {mine} AND {_compared(link, 'x', 'y')})"
         )
 
+    def next_place(
+        self, links: list[Link], places: dict[int, str]
+    ) -> tuple[Link | None, int, list[str], str]:
+        """A link from a place that has been reached to one that has not: the tables on the way,
+        and the resource there; "" where no index leads to it."""
+        blind: int | None = None
+        for each in links:
+            for link in (each, turned(each)):
+                if link.left in places and link.right not in places:
+                    found = self.path(link, places[link.left])
+                    if found is not None:
+                        return each, link.right, *found
+                    blind = link.right if blind is None else blind
+        assert blind is not None  # all are connected
+        return None, blind, [], ""
+
 
 def _compared(link: Link, left: str, right: str) -> str:
     """That the values in two rows of statements compare as a link says."""
@@ -151,7 +167,7 @@ class GroupSql(LinkSql):
                 f" AND t.position = {start}"
             )
         while len(places) < len(self.form.classes):
-            link, place, path, there = self._next(links, places)
+            link, place, path, there = self.next_place(links, places)
             if link is not None:
                 links.remove(link)
             matches = f"CROSS JOIN matches m{place}"
@@ -176,22 +192,6 @@ class GroupSql(LinkSql):
                     joined += [f"{matches} ON {at}", f"{look_up} AND {rule}"]
             places[place] = there or f"m{place}.res"
         return joined, [self.holds(each, places[each.left], places[each.right]) for each in links]
-
-    def _next(
-        self, links: list[Link], places: dict[int, str]
-    ) -> tuple[Link | None, int, list[str], str]:
-        """A link from an input that has been reached to one that has not: the tables on the way,
-        and the resource there; "" where no index leads to it."""
-        blind: int | None = None
-        for each in links:
-            for link in (each, turned(each)):
-                if link.left in places and link.right not in places:
-                    found = self.path(link, places[link.left])
-                    if found is not None:
-                        return each, link.right, *found
-                    blind = link.right if blind is None else blind
-        assert blind is not None  # the inputs of a join are connected
-        return None, blind, [], ""
 
 
 def _met(matches: str, at: str, rule: str) -> str:

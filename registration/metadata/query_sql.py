@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from registration.metadata.atomic_rules import placed, turned
+from registration.metadata.atomic_rules import placed
 from registration.metadata.filter_tables import compared
 from registration.metadata.join_sql import LinkSql
-from registration.metadata.rules import Condition, Conjunction, Constant, Join
+from registration.metadata.rules import Condition, Conjunction, Constant
 from registration.metadata.statement_tables import StatementTables
 
 
@@ -44,93 +44,62 @@ class _Select(LinkSql):
         super().__init__(tables.name)
         self._of = conjunction
         self._tables = tables
-        self._from: list[str] = []
-        self._from_arguments: list[object] = []
         self._where: list[str] = []
         self._arguments: list[object] = []
-        self._places: dict[str, str] = {}  # of each variable reached, its resource
-        self._numbers = {name: at for at, name in enumerate(conjunction.classes)}
 
     def query(self, wanted: tuple[str, ...]) -> Query:
-        conditions = list(self._of.conditions)
-        joins = list(self._of.joins)
+        classes, register, conditions, joins = self._of
+        numbers = {name: at for at, name in enumerate(classes)}
+        of_class = {name: self._name(each) for name, each in classes.items()}
+        links = [placed(each, numbers) for each in joins]
         start = min(conditions, key=_rank, default=None)
-        if start is not None and _rank(start) < len(_BEST):
-            conditions.remove(start)
-            self._start_at(start)
+        if start is None or _rank(start) == len(_BEST):
+            start, name, here = None, register, "c.res"
+            joined = ["types c INDEXED BY types_class"]
+            self._where.append(f"c.class = {of_class.pop(name)}")
+        elif start.property:
+            name, here, joined = start.variable, "c.res", ["statements c"]
+            self._where.append(self._said(start, "c"))
         else:
-            name = self._of.register
-            of_class = self._class(name)
-            self._from.append(f"types c INDEXED BY types_class ON c.class = {of_class}")
-            self._places[name] = "c.res"
-        self._reached(next(iter(self._places)), conditions, is_typed=start is None)
-        while len(self._places) < len(self._of.classes):
-            self._go_on(joins)
-            self._reached([*self._places][-1], conditions)
-        for join in joins:
-            link = placed(join, self._numbers)
-            self._where.append(self.holds(link, self._places[join.left], self._places[join.right]))
-        first, *others = self._from
-        table, _, on = first.partition(" ON ")
-        columns = ", ".join(self._places[each] for each in wanted)
-        where = " AND ".join(filter(None, (on, *self._where)))
-        joined = " ".join(("", *others))
-        sql = f"SELECT DISTINCT {columns} FROM {table}{joined} WHERE {where or '1'}"
-        return Query(sql, (*self._from_arguments, *self._arguments))
-
-    def _class(self, name: str) -> int:
-        return self._name(self._of.classes[name])
-
-    def _start_at(self, condition: Condition) -> None:
-        variable, prop, operator, constant = condition
-        value = self._value(constant)
-        if not prop:
-            self._from.append("resources c ON c.number = ?")
-            self._places[variable] = "c.number"
-        else:
-            test = compared("c", operator, "?", constant.kind)
-            self._from.append(f"statements c ON c.prop = {self._name(prop)} AND {test}")
-            self._places[variable] = "c.res"
-        self._arguments.append(value)
-
-    def _reached(self, name: str, conditions: list[Condition], *, is_typed: bool = False) -> None:
-        """What is said of a variable is looked at where it is reached."""
-        here = self._places[name]
-        if not is_typed:
-            of_class = self._class(name)
-            self._where.append(
-                f"EXISTS (SELECT 1 FROM types t WHERE t.res = {here} AND t.class = {of_class})"
-            )
-        for condition in [each for each in conditions if each.variable == name]:
-            conditions.remove(condition)
-            _, prop, operator, constant = condition
-            if not prop:
-                self._where.append(f"{here} {operator} ?")
+            name, here, joined = start.variable, "c.number", ["resources c"]
+            self._where.append(self._is(start, here))
+        places = {numbers[name]: here}
+        while len(places) < len(numbers):
+            link, at, on_the_way, there = self.next_place(links, places)
+            joined += on_the_way
+            if link is not None:
+                links.remove(link)
             else:
-                test = compared("x", operator, "?", constant.kind)
-                self._where.append(
-                    f"EXISTS (SELECT 1 FROM statements x WHERE x.res = {here}"
-                    f" AND x.prop = {self._name(prop)} AND {test})"
-                )
-            self._arguments.append(self._value(constant))
+                of = self._name([*classes.values()][at])
+                joined.append(f"CROSS JOIN types b{at} ON b{at}.class = {of}")
+            places[at] = there or f"b{at}.res"
+        found = {name: places[at] for name, at in numbers.items()}
+        for each in conditions:
+            here = found[each.variable]
+            if each is not start and each.property:
+                said = f"x.res = {here} AND {self._said(each, 'x')}"
+                self._where.append(f"EXISTS (SELECT 1 FROM statements x WHERE {said})")
+            elif each is not start:
+                self._where.append(self._is(each, here))
+        for name, of in of_class.items():
+            is_so = f"t.res = {found[name]} AND t.class = {of}"
+            self._where.append(f"EXISTS (SELECT 1 FROM types t WHERE {is_so})")
+        self._where += [self.holds(each, places[each.left], places[each.right]) for each in links]
+        columns = ", ".join(map(found.__getitem__, wanted))
+        sql = f"SELECT DISTINCT {columns} FROM {' '.join(joined)} WHERE {' AND '.join(self._where)}"
+        return Query(sql, tuple(self._arguments))
 
-    def _go_on(self, joins: list[Join[str]]) -> None:
-        """To one variable more."""
-        blind = ""
-        for join in joins:
-            for way in (join, turned(join)):
-                here, there = way.left, way.right
-                if here in self._places and there not in self._places:
-                    found = self.path(placed(way, self._numbers), self._places[here])
-                    if found is not None:
-                        joins.remove(join)
-                        joined, self._places[there] = found
-                        self._from += joined
-                        return
-                    blind = blind or there
-        at = self._numbers[blind]
-        self._from.append(f"CROSS JOIN types b{at} ON b{at}.class = {self._class(blind)}")
-        self._places[blind] = f"b{at}.res"
+    def _said(self, condition: Condition, row: str) -> str:
+        """That a row of statements is what a condition asks for."""
+        _, prop, operator, constant = condition
+        self._arguments.append(self._value(constant))
+        test = compared(row, operator, "?", constant.kind)
+        return f"{row}.prop = {self._name(prop)} AND {test}"
+
+    def _is(self, condition: Condition, here: str) -> str:
+        """The same of a condition on a resource itself."""
+        self._arguments.append(self._value(condition.constant))
+        return f"{here} {condition.operator} ?"
 
     def _value(self, constant: Constant) -> object:
         if constant.kind != "iri":
