@@ -7,7 +7,8 @@ import gc
 import locale
 import math
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Modules and tests are kept: the collector would look at them in vain, again and again."""
     gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """PERF: of a fresh clone each process that shares the tests prepares some modules, and finds
+    the others done; else all would write the same ones at the same time."""
+    config = session.config
+    worker: Any = getattr(config, "workerinput", None)
+    if worker is None or config.option.fast or config.args != config.getini("testpaths"):
+        return
+    files = sorted((config.rootpath / "tests").rglob("test_*.py"))
+    for path in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # it is told where it is collected
+            import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
