@@ -116,10 +116,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         if triples:
             parts.append(f"<triples>{triples}</triples>")
         written = "".join((*parts, "</change>"))
-        place = find_illegal_character(written)
-        if place >= 0:
-            raise ValueError(f"XML cannot carry the character U+{ord(written[place]):04X}")
-        return written.encode()
+        data = written.encode()
+        if not data.isascii() or data.translate(None, _HARMLESS):  # PERF: a twelfth of the search
+            place = find_illegal_character(written)
+            if place >= 0:
+                raise ValueError(f"XML cannot carry the character U+{ord(written[place]):04X}")
+        return data
 
 
 def read_change(data: bytes) -> Change:
@@ -179,6 +181,7 @@ def _values(stream: ElementStream, element: int) -> dict[str, str]:
     }
 
 
+_HARMLESS = b"\t\n\r" + bytes(range(0x20, 0x80))
 _OPEN = "; open=true"
 
 

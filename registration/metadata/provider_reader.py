@@ -488,6 +488,10 @@ class ProviderReader:
             is_matched = set(matched)
             for each in sorted(_reached(links, is_matched)):
                 word = "matched" if each in is_matched else "about"
+                text = "".join(lines[each])
+                if len(text) <= MESSAGE_LENGTH:  # PERF: as most are
+                    said.append((word, uris[each], text))
+                    continue
                 said += [(word, uris[each], "".join(some)) for some in portions(lines[each], len)]
             yield map(_part, portions(said, lambda one: len(one[1]) + len(one[2])))
 
