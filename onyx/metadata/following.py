@@ -197,7 +197,7 @@ def _while_away() -> Iterator[None]:
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """What is no message of a member is passed over."""
+    """A message that is no member's is passed over."""
     try:
         yield
     except Refusal as refusal:

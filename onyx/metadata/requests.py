@@ -235,7 +235,7 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
 
 
 class SetAside(Question[dict[str, str]], frozen=True, kw_only=True, tag="aside"):
-    """What does not conform to the schema, with the reason."""
+    """Documents and resources that do not conform to the schema, each with the reason."""
 
     def carry_out(self, provider: Provider, owner: str) -> dict[str, str]:
         return provider.set_aside()

@@ -130,7 +130,7 @@ def not_lost(prefix: str, home: str) -> MetadataRefused:
 
 
 class Backbone:
-    """What one member knows of the others: rows, changed within the turn of its provider."""
+    """A member's knowledge of the others: rows, changed within the turn of its provider."""
 
     def __init__(self, log: RowLog, name: str) -> None:
         self.name = name
@@ -165,7 +165,7 @@ class Backbone:
     def adopt(self, member: str, standing: Standing) -> list[str]:
         """Learn what a member says; gives the prefixes whose documents it is to be asked for."""
         self.meet((member, *standing.applied))
-        is_behind = standing.number > self.members[member].applied
+        is_behind = standing.number != self.members[member].applied  # or its rows were put back
         found = []
         for prefix, row in standing.prefixes.items():
             mine = self.prefixes.get(prefix)
@@ -182,7 +182,7 @@ class Backbone:
     def settle(self, member: str, number: int, prefixes: Iterable[str]) -> dict[str, PrefixRow]:
         """The documents under these prefixes are as the member had them at a message or later;
         gives the prefixes of which this one has become the home."""
-        if number > self.members[member].applied:
+        if number != self.members[member].applied:
             self.members[member] = MemberRow(number)
         settled = {}
         for prefix in prefixes:
@@ -207,7 +207,7 @@ class Backbone:
         )
 
     def apply(self, message: BackboneMessage) -> dict[str, PrefixRow]:
-        """What a message says but for its documents; gives the prefixes of which this one has
+        """Take in a message but for its documents; gives the prefixes of which this one has
         become the home."""
         self.members[message.provider] = MemberRow(message.number)
         self.meet(message.members)

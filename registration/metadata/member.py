@@ -15,8 +15,8 @@ from registration.metadata.provider_reader import BATCH_MAX, DocumentRow, Schema
 
 
 class Member(Provider):
-    """What another home has accepted is never refused: a document that does not conform to the
-    schema is set aside, a rule is suspended."""
+    """A member refuses nothing that another home has accepted: a document that does not conform to
+    the schema is set aside, a rule is suspended."""
 
     def join(self, name: str) -> Standing:
         """A provider without documents becomes a member."""

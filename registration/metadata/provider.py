@@ -232,7 +232,7 @@ class Provider(ProviderReader):
         """Note which rules do not conform to the schema; gives those that did before."""
         found = []
         for key, row in self._all(RULES).items():
-            why = str(refused[key]) if key in refused else ""
+            why = str(refused[key].fault) if key in refused else ""
             if row.suspended in (why, _EXCESSIVE):
                 continue
             self._count_suspended(bool(why) - bool(row.suspended))
@@ -304,11 +304,11 @@ class Provider(ProviderReader):
         self._tell(self._filter.write(documents))
 
     def _put_aside(self, uris: Iterable[str], refused: Mapping[str, Refusal]) -> None:
-        """Those of these documents that are refused."""
+        """Note which of these documents are refused."""
         if self.backbone.members:
             gone = [(uri,) for uri in uris]
             self._tables.executemany("DELETE FROM set_aside WHERE uri = ?", gone)
-            new = [(uri, str(refusal)) for uri, refusal in refused.items()]
+            new = [(uri, str(refusal.fault)) for uri, refusal in refused.items()]
             self._tables.executemany("INSERT INTO set_aside VALUES (?, ?)", new)
 
     def _say(
@@ -736,7 +736,7 @@ class Provider(ProviderReader):
     def _read(
         self, rows: Iterable[tuple[str, DocumentRow]], said: dict[str, Sequence[Statement]]
     ) -> dict[str, Refusal]:
-        """What documents say; gives those that do not conform to the schema."""
+        """Read documents; gives those that do not conform to the schema."""
         refused: dict[str, Refusal] = {}
         for uri, row in rows:
             try:

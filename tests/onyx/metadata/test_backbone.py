@@ -261,6 +261,27 @@ async def started(seed: int) -> Network:
     return network
 
 
+async def test_a_document_of_another_home_is_set_aside_until_it_is_mended() -> None:
+    network = await started(0)
+    network.is_calm = True
+    one, other = network.members["M1"], network.members["M2"]
+    await network.ask("M1", requests.MovePrefix(prefix="http://x/", to="M2"))
+    await network.calm()
+    said = b"@prefix : <urn:s#> . <urn:a> a :A ; :n 1 ."
+    await network.ask("M1", register({"http://x/1": said}))  # passed on
+    await network.ask("M1", put_schema(SCHEMA.replace(":n a", ":m a")))  # before it has come there
+    await network.calm()
+    for member in (one, other):
+        (why,) = member.provider.set_aside().values()
+        assert (
+            why
+            == "http://x/1: urn:a urn:s#n: the schema has no property urn:s#n [unknown-property]"
+        )
+    await network.ask("M2", register({"http://x/1": said.replace(b":n", b":m")}))
+    await network.calm()
+    assert one.provider.set_aside() == other.provider.set_aside() == {}
+
+
 def shown(provider: Provider) -> dict[str, Any]:
     standing = provider.standing()
     uris = [*provider.digests("")]
