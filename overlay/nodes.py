@@ -212,10 +212,20 @@ class MetadataNode(Struct, frozen=True, forbid_unknown_fields=True):
     directory"""
     store: Annotated[Text, Meta(extra={"shown": "`url` of `[stores]`"})] = SQLITE
     """where its documents, rules and messages are: as that of a node"""
+    member: NodeName | None = field(default=None, name="with")
+    """a provider of several that hold the same, to be one of them; both are the operator"""
+    prefixes: tuple[Text, ...] = ()
+    """it is the home of the documents whose URIs begin so"""
+    network: bool = False
+    """it provides what this network is, as the operator, and takes no documents of others"""
 
     def check(self) -> None:
-        """TopologyError where there is no such place."""
+        """TopologyError where one does not go with another."""
         check_store("store", self.store)
+        if self.member == self.name:
+            raise TopologyError("", "with", f"{quote(self.name)} is this provider itself")
+        if self.prefixes and self.member is None:
+            raise TopologyError("", "prefixes", "need with: a provider that is alone has all")
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):

@@ -34,7 +34,7 @@ from overlay.archive import ArchiveOptions
 from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.open_files import allow_connections
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
-from overlay.nodes import MetadataNode, standby_name
+from overlay.nodes import Address, MetadataNode, standby_name
 from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
 from overlay.toml_table import read_record
@@ -273,17 +273,23 @@ async def _run_network(
 
 
 def _provider(network: RunningNetwork, node: MetadataNode) -> list[str]:
-    """The command of a provider of metadata."""
-    file, name = network.topology_file, node.name
+    """The command of a provider of metadata; as the operator where it asks others."""
+    file, name, topology = network.topology_file, node.name, network.topology
     directory = DataDirectory(file.parent).provider_directory(name)
-    options = {
-        "--name": name,
-        "--store": node.store,
-        "--topology": file,
-        "--credentials": network.identity.credentials_of_source(name),
-    }
-    words = [str(word) for option in options.items() for word in option]
-    return ["onyx", "metadata", "serve", str(directory), *words]
+    identity, admin = network.identity, topology.admin
+    joined = {each.member for each in topology.metadata}
+    asks = node.network or node.member or name in joined
+    options = [
+        ("--name", name),
+        ("--store", node.store),
+        ("--topology", file),
+        ("--credentials", identity.client if asks else identity.credentials_of_source(name)),
+        ("--with", node.member),
+        ("--admin", admin and Address(admin.host, 0)),
+        *(("--prefix", prefix) for prefix in node.prefixes),
+    ]
+    words = [str(word) for option in options if option[1] is not None for word in option]
+    return ["onyx", "metadata", "serve", str(directory), *words, *["--network"] * node.network]
 
 
 def _wiring(topology: Topology) -> object:

@@ -10,6 +10,7 @@ from overlay.topology import parse_topology, to_toml
 from tests.overlay.test_gateway import NETWORK
 
 URL = "postgresql://db.example/onyx"
+MEMBER = MetadataNode("M2", member="M1", prefixes=("http://m2/",), network=True)
 TWO = '[[metadata]]\nname = "mdv"\n[[metadata]]\nname = "own"\nstore = "sqlite"\n'
 
 
@@ -18,6 +19,10 @@ TWO = '[[metadata]]\nname = "mdv"\n[[metadata]]\nname = "own"\nstore = "sqlite"\
     [
         ("", ()),
         (TWO, (MetadataNode("mdv"), MetadataNode("own"))),
+        (
+            '[[metadata]]\nname = "M2"\nwith = "M1"\nprefixes = ["http://m2/"]\nnetwork = true\n',
+            (MEMBER,),
+        ),
         (f'{TWO}[stores]\nurl = "{URL}"', (MetadataNode("mdv", URL), MetadataNode("own"))),
     ],
 )
@@ -41,6 +46,8 @@ def test_a_trial_server_is_for_providers_as_well() -> None:
         ('[[metadata]]\nname = "a/b"', r"metadata\[0\].name: \"a/b\" is no name"),
         ('[[metadata]]\nname = "a"\nstore = "x"', r"metadata\[0\].store: \"x\" is no store"),
         (TWO.replace("own", "mdv"), r'metadata\[1\].name: "mdv" is already the name of metadata'),
+        ('[[metadata]]\nname = "a"\nwith = "a"', r'metadata\[0\].with: "a" is this provider'),
+        ('[[metadata]]\nname = "a"\nprefixes = ["b"]', r"metadata\[0\].prefixes: need with"),
         ("[metadata]", "metadata: must be an array of tables"),
     ],
 )
