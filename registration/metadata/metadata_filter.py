@@ -62,7 +62,7 @@ class Pairs:
 
     def __init__(self, tables: Tables) -> None:
         self.excessive = 0  # the join rule with too many
-        self.is_limited = True
+        self.is_limited = False  # until what runs can be taken back
         self._counts: dict[int, int] = {}
         tables.create_function("paired", 2, self._count)
 

@@ -644,6 +644,7 @@ class Provider(ProviderReader):
             self._catch_up()
 
     def _back(self) -> None:
+        self._pairs.is_limited = False
         if self._tables.in_transaction:  # errors such as a full disk have ended it
             self._tables.execute("ROLLBACK")
         self._load()

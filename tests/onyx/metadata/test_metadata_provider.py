@@ -294,6 +294,7 @@ def test_a_rule_of_too_many_pairs_is_suspended_and_the_rest_goes_on(
     monkeypatch.setattr(metadata_filter, "PAIRS_MAX", 3_000)
     assert len(provider.add_rule("L1", many, "many").outcome.effects["L1"].came) == 10
     assert provider.status().suspended == 0
+    monkeypatch.setattr(metadata_filter, "PAIRS_MAX", 3)  # which is of what is asked alone
     assert provider.verify() == []
 
 
