@@ -94,6 +94,14 @@ class MatchTables:
         found = self._tables.execute(query, (after, subscription, limit))
         return [number for (number,) in found]
 
+    def matching(self, repository: int, resource: int) -> list[int]:
+        """The rules of a repository that match a resource."""
+        query = (
+            "SELECT DISTINCT e.subscription FROM matches m"
+            " CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ? WHERE m.res = ?"
+        )
+        return [rule for (rule,) in self._tables.execute(query, (repository, resource))]
+
     def held(self, repository: int | None = None) -> list[Pair]:
         """What each repository's rules match, or those of one."""
         where = "" if repository is None else f" WHERE e.repository = {repository}"

@@ -40,6 +40,7 @@ from registration.metadata.rule_sparql import read_rule
 from registration.metadata.rules import Rule
 
 BATCH_MAX = 10_000  # documents
+EXPLAINED_MAX = 1_000  # rules of which it is said why they do not match
 PAGE_LENGTH = 1024 * 1024  # of triples in one page of all that a repository holds
 MESSAGE_LENGTH = 256 * 1024  # of what one message says, if that is not a single triple
 LAST = number_key(10**16 - 1)
@@ -282,26 +283,28 @@ class ProviderReader:
         return next(portions((uris[each] for each in found), len))
 
     def explain(self, repository: str, uri: str) -> Explanation:
-        """Why a repository holds a resource, or its rules do not match it."""
-        self._check_known(repository)
+        """Why a repository holds a resource, or its first rules do not match it."""
+        of = self._check_known(repository).number
         statements = self._filter.statements
         number = statements.known((uri,)).get(uri)
         ways = {} if number is None else ways_up(statements, number)
-        held: list[tuple[str, tuple[str, ...]]] = []
+        found: list[tuple[int, tuple[int, ...]]] = []
+        for resource, way in ways.items():
+            found += [(rule, way) for rule in self._filter.matching(of, resource)]
+        uris = statements.uris({each for _, way in found for each in way})
+        held = [
+            (f"r{rule}", tuple(uris[each] for each in way))
+            for rule, way in sorted(found, key=lambda one: (one[0], len(one[1])))
+        ]
+        direct = {rule for rule, way in found if len(way) == 1}
         not_matched: dict[str, tuple[str, ...]] = {}
-        for row in self.rules(repository):
-            rule = f"r{row.number}"
+        for row in self.rules(repository, limit=EXPLAINED_MAX):
             if row.suspended:
-                not_matched[rule] = (f"it is suspended: {row.suspended}",)
-                continue
-            found = [ways[each] for each in self._filter.matches(row.number) if each in ways]
-            for way in sorted(found, key=len):
-                uris = statements.uris(way)
-                held.append((rule, tuple(uris[each] for each in way)))
-            if not any(len(way) == 1 for way in found):
+                not_matched[f"r{row.number}"] = (f"it is suspended: {row.suspended}",)
+            elif row.number not in direct:
                 parsed = self._parsed(repository, row)
                 why = failures(parsed, uri, statements, self._tables, self.schema)
-                not_matched[rule] = why
+                not_matched[f"r{row.number}"] = why
         return Explanation(tuple(held), not_matched)
 
     def browse(self, name: str = "", after: str = "", limit: int = SHOWN) -> Seen:
