@@ -556,24 +556,30 @@ class ReaderBeside(ProviderReader):
         seam: AbstractContextManager[object],
     ) -> None:
         self._seam = seam
+        self._loaded = -1  # the revision of which it has what is in memory
         super().__init__(name, rows, tables, wall)
 
     @contextmanager
     def now(self) -> Iterator[ProviderReader]:
         """Within the block all is as of one revision, the last that has been committed."""
         with ExitStack() as stack:
-            with self._seam:
-                stack.enter_context(self._store.snapshot())
-                self._tables.execute("BEGIN")
-                stack.callback(self._tables.execute, "ROLLBACK")
-                former = self.revision
-                self._fill_from(COUNTS)
-                reflected = self._reflected()
-            if self.revision != former:
+            if not self._is_one(stack):  # between the two commits
+                stack.close()
+                with self._seam:
+                    if not self._is_one(stack):
+                        raise RuntimeError("the filter has another revision than the rows")
+            if self.revision != self._loaded:
                 self._load()
-            if reflected != self.revision:
-                raise RuntimeError(f"the filter has revision {reflected}, not {self.revision}")
+                self._loaded = self.revision
             yield self
+
+    def _is_one(self, stack: ExitStack) -> bool:
+        """Whether rows and tables are of the same revision, as they are until ``stack`` ends."""
+        stack.enter_context(self._store.snapshot())
+        self._tables.execute("BEGIN")
+        stack.callback(self._tables.execute, "ROLLBACK")
+        self._fill_from(COUNTS)
+        return self._reflected() == self.revision
 
 
 def portions(items: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]:
