@@ -314,7 +314,7 @@ def read_question(body: bytes) -> Question[Any]:
     """MetadataRefused ``bad-question``: where it is not one, and what was expected."""
     try:
         found: Question[Any] = _read(body)
-    except msgspec.MsgspecError as error:
+    except (ValueError, msgspec.MsgspecError) as error:
         known = ", ".join(sorted(kind.__struct_config__.tag for kind in get_args(ANY)))
         raise MetadataRefused(
             Fault("bad-question", f"no question to a metadata provider: {error}", known)

@@ -38,6 +38,7 @@ from registration.metadata.rules import (
     Query,
     Rule,
     kinds_of,
+    may_share,
     moment,
     number,
     parse_query,
@@ -223,7 +224,7 @@ class _Pattern:
                 self._refuse("a triple about one resource", "{", "a variable, and FILTER(?v = …)")
             is_name = VARIABLE.fullmatch(subject.name) and subject.name not in WORDS
             self._names[subject] = draft.new(subject.name if is_name else "v", RESOURCE)
-        for triple in self._triples:
+        for triple in sorted(self._triples, key=_is_type, reverse=True):
             self._add_triple(triple)
         for test in self._tests:
             if test.operator in _GUARDS:
@@ -283,6 +284,10 @@ class _Pattern:
         name = triple.property.value
         property_ = self._schema.properties.get(name, Property(name))
         self._check_known("property", name, self._schema.properties)
+        class_name, domains = self._draft.classes[owner], property_.domains
+        if domains and not any(may_share(self._schema, class_name, each) for each in domains):
+            reason = f"{local_name(name)} is no property of {local_name(class_name)}"
+            self._refuse(reason, local_name(name), "", "unknown-property")
         value = _Value(owner, property_, kinds_of(property_))
         match triple.object:
             case sparql.Variable() as variable if variable in self._names:

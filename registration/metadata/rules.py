@@ -36,6 +36,7 @@ from math import isinf
 from typing import Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from formats.characters import NAME_START
+from formats.graph.iris import has_scheme
 from formats.graph.literal_forms import (
     DATE,
     DATE_TIME,
@@ -457,16 +458,10 @@ class _RuleParser(TokenParser):
         kind = next(iter(both)) if len(both) == 1 else ""
         if isinstance(right, _Path) and kind == "iri":
             one, other = left.class_name, right.class_name
-            if not self._may_share(one, other):
+            if not may_share(self._schema, one, other):
                 reason = f"no {local_name(one)} is a {local_name(other)}"
                 raise self.refusal("range", reason, token.offset, "resources of one class")
         return kind
-
-    def _may_share(self, one: str, other: str) -> bool:
-        """Whether a resource may be of both classes."""
-        if self._schema.is_open or RESOURCE in (one, other):
-            return True
-        return not self._schema.below(one).isdisjoint(self._schema.below(other))
 
     def _column(self) -> tuple[str, tuple[str, ...]]:
         path = self._path(self._taken("a path", TokenKind.NAME))
@@ -484,6 +479,9 @@ class _RuleParser(TokenParser):
                 if constant := _constant(token.kind, text):
                     self.constants[token.offset] = constant
                     return constant
+                if token.kind is TokenKind.IRI:
+                    reason = f"<{text}> names no resource without a base"
+                    raise self.refusal("syntax", reason, token.offset, "a whole IRI")
                 if _IS_DAY.match(text):
                     wanted = "2024-02-29, or 2024-02-29T12:00:00Z"
                     raise self.refusal("moment", f"there is no {text}", token.offset, wanted)
@@ -524,7 +522,7 @@ class _RuleParser(TokenParser):
             raise self.refusal("type", reason, token.offset, "'search', with a class")
         known = self._schema.properties.get(name, Property(name))
         domains = known.domains
-        if domains and not any(self._may_share(class_name, each) for each in domains):
+        if domains and not any(may_share(self._schema, class_name, each) for each in domains):
             reason = f"{local_name(name)} is no property of {local_name(class_name)}"
             raise self._unknown("property", reason, token, self._way(class_name, domains, token))
         return known
@@ -534,8 +532,8 @@ class _RuleParser(TokenParser):
         for each in self._schema.properties.values():
             if (
                 each.is_reference
-                and any(self._may_share(class_name, domain) for domain in each.domains)
-                and any(self._may_share(each.range, domain) for domain in domains)
+                and any(may_share(self._schema, class_name, domain) for domain in each.domains)
+                and any(may_share(self._schema, each.range, domain) for domain in domains)
             ):
                 mark = "" if each.is_single else "?"
                 return f"did you mean {local_name(each.name)}{mark}.{token.text}?"
@@ -637,6 +635,13 @@ class Draft:
         return Conjunction(self.classes, self.register, tuple(self.conditions), tuple(self.joins))
 
 
+def may_share(schema: RdfSchema, one: str, other: str) -> bool:
+    """Whether a resource may be of both classes."""
+    if schema.is_open or RESOURCE in (one, other):
+        return True
+    return not schema.below(one).isdisjoint(schema.below(other))
+
+
 def number(text: str) -> Constant | None:
     """None if it is not told from others."""
     value = float(text)
@@ -656,7 +661,7 @@ def moment(text: str) -> Constant | None:
 
 def _constant(kind: TokenKind, text: str) -> Constant | None:
     if kind is TokenKind.IRI:
-        return Constant("iri", text, f"<{text}>")
+        return Constant("iri", text, f"<{text}>") if has_scheme(text.encode()) else None
     if kind is TokenKind.STRING:
         return Constant("text", text[1:-1].replace("''", "'"), text)
     return moment(text) if _IS_DAY.match(text) else number(text)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import pyoxigraph
+
 from formats import (
     DecodeError,
     GraphSyntax,
@@ -26,11 +28,13 @@ from formats.errors import SchemaRefused
 from formats.graph.closure import TaxonomyClosure
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS
 from formats.graph.plain_striping import plain_stripes
+from formats.graph.rdf_schema import read_schema as read_rdf_schema
 from formats.graph.taxonomy import Taxonomy, read_taxonomy
 from formats.graph.writer import FORMATS as GRAPH_FORMATS
 from formats.schema import read_schema
 from formats.text import parse_text, to_text
 from onyx.identity.oidc_issuer import OidcIssuer, read_keys
+from onyx.metadata.requests import AddRules, MovePrefix, Register, Whole, asked, read_question
 from overlay.errors import TopologyError
 from overlay.link.door import CLIENT_ROLES
 from overlay.link.errors import ERROR_CODES, ProtocolError
@@ -43,6 +47,11 @@ from overlay.link.frames import ErrorFrame
 from overlay.link.principal import MAY_SAY, PROCESS_ROLES, Principal
 from overlay.oidc import OidcOptions
 from overlay.topology import parse_topology
+from registration.metadata.backbone import BackboneMessage, PrefixRow, read_backbone
+from registration.metadata.change_messages import Change, RuleSaid, To, read_change
+from registration.metadata.documents import MetadataRefused, read_document
+from registration.metadata.rule_sparql import read_rule
+from registration.metadata.rules import normal_text
 from tests.formats.graph.support import SCANNED, canonical_stream, scanned
 from tests.formats.support import PLAIN_FORMS, assert_invariants, outcome
 from tests.fuzz.chance import ByteChance
@@ -52,6 +61,12 @@ from tests.issuer import AUDIENCE, KEYS, URL, encoded, public
 from tests.onyx.broker.test_odd_frames import Odd
 from tests.overlay.link.pair import Hand, hello, make_links
 from tests.overlay.link.samples import SAMPLES
+from tests.registration.metadata.random_metadata import (
+    RandomDocuments,
+    RandomRules,
+    n_triples,
+    schema_bytes,
+)
 from tests.yfilter.graph.random_queries import RandomQuery
 from yfilter import MatchLimits
 from yfilter.errors import ProfileRefused
@@ -224,6 +239,57 @@ def _graph_query(data: bytes) -> None:
         assert parse_graph_query(unparse(query)) == query
 
 
+def _rule(data: bytes) -> None:
+    """A rule of metadata, in its language or in SPARQL; what is read is the same in its normal form
+    and as SPARQL."""
+    try:
+        rule = read_rule(data.decode("utf-8", "replace"), METADATA, {})
+    except ProfileRefused as refusal:
+        assert refusal.code and refusal.line >= 1
+        return
+    for each in rule.alternatives:
+        normal = normal_text(each, METADATA)
+        assert normal_text(read_rule(normal, METADATA, {}).alternatives[0], METADATA) == normal
+    constants = [each.constant for some in rule.alternatives for each in some.conditions]
+    with suppress(ValueError):  # it has stricter ideas of what an IRI is
+        for each in constants:
+            pyoxigraph.NamedNode(each.text.strip("<>") if each.kind == "iri" else "urn:x")
+        pyoxigraph.Store().query(rule.sparql)
+
+
+def _metadata_message(data: bytes) -> None:
+    """What a provider says to a repository, or to another provider."""
+    with suppress(MessageRefused):
+        change = read_change(data)
+        assert read_change(change.to_bytes()) == change
+    with suppress(MessageRefused):
+        message = read_backbone(data)
+        assert read_backbone(message.to_bytes()) == message
+
+
+def _question(data: bytes) -> None:
+    """To a provider of metadata."""
+    try:
+        question = read_question(data)
+    except MetadataRefused as refusal:
+        assert refusal.fault.code == "bad-question"
+    else:
+        assert read_question(asked(question)) == question
+
+
+def _document(data: bytes) -> None:
+    """The first byte says in which syntax; the schema has the names of RULES."""
+    if data:
+        try:
+            found = read_document(
+                "http://e/d", data[1:], SYNTAXES[data[0] % len(SYNTAXES)], METADATA
+            )
+        except MessageRefused as refusal:
+            assert refusal.code and refusal.reason
+        else:
+            assert len(set(found)) == len(found)
+
+
 def _topology(data: bytes) -> None:
     try:
         parse_topology(data.decode("utf-8", "replace"), "fuzz.toml")
@@ -315,6 +381,52 @@ def _graph_queries() -> list[bytes]:
     return [RDQL, *(RandomQuery(Random(number)).text().encode() for number in range(60))]
 
 
+def _rules() -> list[bytes]:
+    random = RandomRules(Random(0), ["http://e/a"])
+    texts = [random.rule().text for _ in range(60)]
+    return [each.encode() for text in texts for each in (text, _as_sparql(text))]
+
+
+def _as_sparql(text: str) -> str:
+    return read_rule(text, METADATA, {}).sparql
+
+
+def _metadata_messages() -> list[bytes]:
+    change = Change(
+        provider="m", number=7, revision=3, time=1.5, to={"L1": To(5, True), "L&2": To(0, False)},
+        schema=("text/turtle", "<a> <b> <c> ."), rules=(RuleSaid("r1", "n", "search A a"),),
+        matched=("http://e/a",), dropped=("http://e/b",), about=("http://e/a", "http://e/c"),
+        triples='<http://e/a> <http://e/p> "<&>" .\n',
+    )  # fmt: skip
+    backbone = BackboneMessage(
+        provider="m", number=2, after=1, documents={"http://e/d": ("text/turtle", b"x"), "": None},
+        prefixes={"http://e/": PrefixRow("n", 2, "m", False)}, members=("n",),
+    )  # fmt: skip
+    return [change.to_bytes(), backbone.to_bytes()]
+
+
+def _questions() -> list[bytes]:
+    return [
+        asked(each)
+        for each in (
+            Register(documents={"http://e/d": b"x"}, media_type="text/turtle", dry_run=True),
+            AddRules(repository="L1", rules=[("search A a register a", "n")]),
+            Whole(repository="L1", after=(3, 1)),
+            MovePrefix(prefix="http://e/", to="n", is_lost=True),
+        )
+    ]
+
+
+def _documents() -> list[bytes]:
+    random = Random(0)
+    found = []
+    for _ in range(20):
+        triples = n_triples(RandomDocuments(random).document(1))
+        stream = read_graph(triples, GraphSyntax.N_TRIPLES)
+        found += [bytes([at]) + write_graph(stream, syntax) for at, syntax in enumerate(SYNTAXES)]
+    return found
+
+
 def _tokens() -> list[bytes]:
     claims = {"iss": URL, "aud": AUDIENCE, "sub": "ann", "exp": 4e9, "nbf": 0, "iat": 1}
     header = {"alg": "EdDSA", "kid": "edwards", "typ": "JWT"}
@@ -349,6 +461,7 @@ TAXONOMY = b"""@prefix s: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <u
 :A s:subClassOf :B , :C . :B s:subClassOf :C . :p s:subPropertyOf :q . :a a :A , :B .
 """
 SYNTAXES = tuple(GraphSyntax)
+METADATA = read_rdf_schema(schema_bytes(), GraphSyntax.TURTLE)
 KEY_SET = json.dumps({"keys": [public(name) for name in KEYS]}).encode()
 ISSUER = _issuer()
 RDQL = b"""SELECT ?x, ?y WHERE (?x, e:p, ?y), ((?x <e:q> 'a'@en) SUCHTHAT ?y > 2003 && ?y =~ /a/i)
@@ -377,6 +490,10 @@ TARGETS = {
         Target("binary", _binary, _encoded()),
         Target("profile", _profile, _profiles()),
         Target("graph query", _graph_query, _graph_queries()),
+        Target("metadata rule", _rule, _rules()),
+        Target("metadata message", _metadata_message, _metadata_messages()),
+        Target("metadata question", _question, _questions()),
+        Target("metadata document", _document, _documents()),
         Target(
             "topology",
             _topology,
