@@ -11,7 +11,7 @@ from registration.metadata.backbone import Documents, Standing, read_backbone
 from registration.metadata.change_messages import MessageMissing, read_schema_type
 from registration.metadata.documents import MetadataRefused, Statement
 from registration.metadata.provider import Outcome, Provider, check_name, suspending
-from registration.metadata.provider_reader import BATCH_MAX, DocumentRow, SchemaRow, refused
+from registration.metadata.provider_reader import BATCH_MAX, EMPTY, DocumentRow, SchemaRow, refused
 
 
 class Member(Provider):
@@ -83,7 +83,7 @@ class Member(Provider):
         if schema is not None:
             media_type, is_open = read_schema_type(schema[0])
             row = SchemaRow(zstandard.decompress(schema[1]), media_type, is_open)
-            if row != self._schema_row.now:
+            if row != (self._schema_row.now or EMPTY):
                 self._change_schema(row)
         if ours:
             said: dict[str, Sequence[Statement]] = dict.fromkeys(ours, ())

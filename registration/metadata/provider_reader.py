@@ -419,8 +419,8 @@ class ProviderReader:
         found: dict[str, tuple[str, bytes]] = {}
         length = 0
         for uri in uris:
-            schema, row = self._schema_row.now, self._row(DOCUMENTS, uri) if uri else None
-            if not uri and schema is not None:
+            schema, row = self._schema_row.now or EMPTY, self._row(DOCUMENTS, uri) if uri else None
+            if not uri:
                 found[""] = said_schema(schema.media_type, schema.is_open), compress(schema.data)
             elif row is not None:
                 found[uri] = row.media_type, row.text
@@ -621,7 +621,8 @@ def _part(said: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
 
 
 compress = zstandard.ZstdCompressor().compress  # PERF: a new one takes three times as long
-NO_SCHEMA = read_schema(b"", GraphSyntax.N_TRIPLES)
+EMPTY = SchemaRow(b"", GraphSyntax.N_TRIPLES.value, False)  # where none was put
+NO_SCHEMA = read_schema(EMPTY.data, GraphSyntax.N_TRIPLES)
 
 
 @lru_cache(4)
