@@ -49,6 +49,7 @@ T = TypeVar("T")
 PROVIDER_BASE = NAMESPACE  # the base of its source, by which others know that it is a provider
 GAUGE_SECONDS = 5.0  # between two looks at what the provider has, for its metrics
 AT_ONCE = 256  # messages published before the first outcome is known
+JOIN_SECONDS = 5.0  # until joining or following others is tried again
 LOOK_SECONDS = 1.0  # at messages to be published, and so at whose the rows are
 
 log = logging.getLogger("onyx.process")
@@ -171,13 +172,23 @@ class Serving:
     async def _follow(self) -> None:
         """The other members, from when there are any."""
         member, prefixes = self._joins
-        if member:
-            await self._following.join(member)
+        while member:
+            try:
+                await self._following.join(member)
+                break
+            except UserError as error:
+                log.warning("%s has not taken %s in: %s", member, self.provider.name, error)
+            await anyio.sleep(JOIN_SECONDS)
         await self._following.look()
         self._is_ready.set()
         if not self.provider.backbone.members:
             await self._has_members.wait()
-        await self._following.run(self._registration, prefixes)
+        while True:
+            try:
+                await self._following.run(self._registration, prefixes)
+            except* UserError as error:  # others may follow this one all the same
+                log.warning("it cannot follow the others: %s", error.exceptions[0])
+            await anyio.sleep(JOIN_SECONDS)
 
     async def _read(self, ask: Callable[..., T], *arguments: object) -> T:
         def read() -> T:
