@@ -10,12 +10,12 @@ import anyio
 
 from onyx.errors import RequestFailed, UserError
 from onyx.metadata import requests
-from onyx.metadata.requests import Question, RuleAdded, RuleListed
+from onyx.metadata.requests import Question, RuleListed
 from onyx.registration_client import RegistrationClient
 from registration.metadata.backbone import longest
 from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.explanation import Explanation
-from registration.metadata.provider import Outcome
+from registration.metadata.provider import Outcome, RuleInfo
 from registration.metadata.provider_reader import Progress, ProviderStatus, RepositoryInfo
 
 A = TypeVar("A")
@@ -117,13 +117,13 @@ class MetadataClient:
 
     async def add_rule(
         self, repository: str, text: str, name: str = "", *, dry_run: bool = False
-    ) -> RuleAdded:
+    ) -> RuleInfo:
         (info,) = await self.add_rules(repository, ((text, name),), dry_run=dry_run)
         return info
 
     async def add_rules(
         self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
-    ) -> list[RuleAdded]:
+    ) -> list[RuleInfo]:
         said = list(rules)
         return await self.ask(requests.AddRules(repository=repository, rules=said, dry_run=dry_run))
 
@@ -154,7 +154,7 @@ class MetadataClient:
 
     async def select(
         self, repository: str, uris: Iterable[str], *, dry_run: bool = False
-    ) -> list[RuleAdded]:
+    ) -> list[RuleInfo]:
         """Have a repository hold resources: a rule for each, made here, in one revision."""
         rules = []
         for uri in uris:

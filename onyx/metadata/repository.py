@@ -26,10 +26,9 @@ from onyx.metadata import requests
 from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
 from onyx.metadata.one_thread import OneThread
-from onyx.metadata.requests import RuleAdded
 from onyx.registration_client import NOT_ASKED, PERHAPS_ASKED
 from registration.metadata.change_messages import NAMESPACE, MessageMissing, RuleSaid
-from registration.metadata.provider import Outcome
+from registration.metadata.provider import Outcome, RuleInfo
 from registration.metadata.repository_cache import Answer
 
 LOOK_SECONDS = 10.0  # between two questions whether the state is that of the provider
@@ -137,7 +136,7 @@ class MetadataRepository:
 
     # --- rules ----------------------------------------------------------------------------
 
-    async def add_rule(self, text: str, name: str = "", *, wait: bool = True) -> RuleAdded:
+    async def add_rule(self, text: str, name: str = "", *, wait: bool = True) -> RuleInfo:
         """With ``wait`` local answers are, on return, those of the provider at the revision of the
         rule, or a later one."""
         info = await self._client.add_rule(self.name, text, name)

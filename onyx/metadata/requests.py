@@ -2,24 +2,15 @@
 
 A client asks by ``NetworkClient.ask_source``, with the record as MessagePack; the provider's
 process reads it into the same record.  One that writes takes the right to publish as the provider.
-One that takes a ProviderReader changes nothing, and is carried out beside those that do.
+One that a ProviderReader answers changes nothing, and is carried out beside those that do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Generic,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    Union,
-    get_args,
-    get_type_hints,
-)
+from inspect import signature
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, Union, get_args
 
 import msgspec
 from msgspec import Meta
@@ -30,7 +21,7 @@ from registration.metadata.browsing import SHOWN, Seen
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.explanation import Explanation
 from registration.metadata.member import Member
-from registration.metadata.provider import NAME_LENGTH_MAX, Outcome, Provider
+from registration.metadata.provider import NAME_LENGTH_MAX, Outcome, Provider, RuleInfo
 from registration.metadata.provider_reader import (
     BATCH_MAX,
     Progress,
@@ -48,83 +39,62 @@ Uris: TypeAlias = Annotated[list[str], Meta(max_length=BATCH_MAX)]
 class Question(
     msgspec.Struct, Generic[A], frozen=True, kw_only=True, omit_defaults=True, tag_field="ask"
 ):
-    """``writes``: it changes metadata, not only what a repository wants; ``is_passed_on``: by
-    another provider, which is not the home of what it is about."""
+    """``does``: the method of a provider, whose arguments the fields are; ``writes``: it changes
+    metadata, not only what a repository wants; ``is_passed_on``: by another provider, which is not
+    the home of what it is about."""
 
+    does: ClassVar[Callable[..., Any]]
     writes: ClassVar[bool] = False
 
     is_passed_on: bool = False
 
-    def carry_out(self, provider: Any, owner: str) -> A:
+    def carry_out(self, provider: Any, owner: str) -> Any:
         """``owner``: the principal that asks, "" without TLS."""
-        raise NotImplementedError
+        names = _arguments(type(self))
+        said = {name: owner if name == "owner" else getattr(self, name) for name in names}
+        return getattr(provider, type(self).does.__name__)(**said)
 
 
 class PutSchema(Question[Outcome], frozen=True, kw_only=True, tag="schema.put"):
-    writes = True
+    does, writes = Provider.put_schema, True
 
     data: bytes
     media_type: str
     is_open: bool = False
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> Outcome:
-        is_open, dry_run = self.is_open, self.dry_run
-        return provider.put_schema(self.data, self.media_type, is_open=is_open, dry_run=dry_run)
-
 
 class Register(Question[Outcome], frozen=True, kw_only=True, tag="register"):
-    writes = True
+    does, writes = Provider.register, True
 
     documents: Annotated[dict[str, bytes], Meta(max_length=BATCH_MAX)]
     media_type: str
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> Outcome:
-        return provider.register(self.documents, self.media_type, dry_run=self.dry_run)
-
 
 class Remove(Question[Outcome], frozen=True, kw_only=True, tag="remove"):
-    writes = True
+    does, writes = Provider.remove, True
 
     uris: Uris
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> Outcome:
-        return provider.remove(self.uris, dry_run=self.dry_run)
 
-
-class RuleAdded(NamedTuple):
-    """``sparql``: a query that says the same as the rule; ``suspended``: why it matches nothing."""
-
-    id: str
-    name: str
-    text: str
-    sparql: str
-    outcome: Outcome
-    suspended: str
-
-
-class AddRules(Question[list[RuleAdded]], frozen=True, kw_only=True, tag="rule.add"):
+class AddRules(Question[list[RuleInfo]], frozen=True, kw_only=True, tag="rule.add"):
     """``rules``: texts, with their names or ""."""
+
+    does = Provider.add_rules
 
     repository: Name
     rules: Annotated[list[tuple[str, str]], Meta(max_length=BATCH_MAX)]
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> list[RuleAdded]:
-        dry_run = self.dry_run
-        added = provider.add_rules(self.repository, self.rules, owner=owner, dry_run=dry_run)
-        return [RuleAdded(*(i.id, i.name, i.text, i.sparql, i.outcome, i.suspended)) for i in added]
-
 
 class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"):
+    does = Provider.remove_rule
+
     repository: Name
     rule: str
     dry_run: bool = False
-
-    def carry_out(self, provider: Provider, owner: str) -> Outcome:
-        return provider.remove_rule(self.repository, self.rule, owner=owner, dry_run=self.dry_run)
 
 
 class RuleListed(msgspec.Struct, frozen=True):
@@ -137,6 +107,8 @@ class RuleListed(msgspec.Struct, frozen=True):
 
 class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
     """A page, behind the rule of an id."""
+
+    does = ProviderReader.rules_page
 
     repository: Name
     after: str = ""
@@ -151,48 +123,45 @@ class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.lis
 class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"):
     """A page, behind a URI, in the order in which the provider first heard of them."""
 
+    does = ProviderReader.matches_page
+
     rule: str
     after: str = ""
 
-    def carry_out(self, provider: ProviderReader, owner: str) -> list[str]:
-        return provider.matches_page(self.rule, self.after)
-
 
 class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
+    does = ProviderReader.explain
+
     repository: Name
     resource: str
-
-    def carry_out(self, provider: ProviderReader, owner: str) -> Explanation:
-        return provider.explain(self.repository, self.resource)
 
 
 class Browse(Question[Seen], frozen=True, kw_only=True, tag="browse"):
     """``name``: a class or a resource; without one all classes."""
 
+    does = ProviderReader.browse
+
     name: str = ""
     after: str = ""
     limit: Annotated[int, Meta(ge=1, le=BATCH_MAX)] = SHOWN
-
-    def carry_out(self, provider: ProviderReader, owner: str) -> Seen:
-        return provider.browse(self.name, self.after, self.limit)
 
 
 class Repositories(
     Question[dict[str, RepositoryInfo]], frozen=True, kw_only=True, tag="repository.list"
 ):
-    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, RepositoryInfo]:
-        return provider.repositories()
+    does = ProviderReader.repositories
 
 
 class RemoveRepository(Question[Outcome], frozen=True, kw_only=True, tag="repository.remove"):
+    does = Provider.remove_repository
+
     repository: Name
     dry_run: bool = False
 
-    def carry_out(self, provider: Provider, owner: str) -> Outcome:
-        return provider.remove_repository(self.repository, owner=owner, dry_run=self.dry_run)
-
 
 class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="document"):
+    does = ProviderReader.document
+
     uri: str
 
     def carry_out(self, provider: ProviderReader, owner: str) -> tuple[str, bytes]:
@@ -205,90 +174,76 @@ class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="docu
 class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="documents"):
     """A page of digests by URI."""
 
+    does = ProviderReader.documents
+
     prefix: str = ""
     after: str = ""
 
-    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, str]:
-        return provider.documents(self.prefix, self.after)
-
 
 class AskProgress(Question[Progress], frozen=True, kw_only=True, tag="progress"):
-    repository: Name
+    does = ProviderReader.progress
 
-    def carry_out(self, provider: ProviderReader, owner: str) -> Progress:
-        return provider.progress(self.repository)
+    repository: Name
 
 
 class Status(Question[ProviderStatus], frozen=True, kw_only=True, tag="status"):
-    def carry_out(self, provider: ProviderReader, owner: str) -> ProviderStatus:
-        return provider.status()
+    does = ProviderReader.status
 
 
 class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
     """All that a repository is to hold, as messages that replace all before; a page."""
 
+    does = ProviderReader.whole
+
     repository: Name
     after: tuple[int, int] = (0, 0)
-
-    def carry_out(self, provider: ProviderReader, owner: str) -> WholePage:
-        return provider.whole(self.repository, self.after, owner=owner)
 
 
 class SetAside(Question[dict[str, str]], frozen=True, kw_only=True, tag="aside"):
     """Documents and resources that do not conform to the schema, each with the reason."""
 
-    def carry_out(self, provider: Provider, owner: str) -> dict[str, str]:
-        return provider.set_aside()
+    does = Provider.set_aside
 
 
 class AskStanding(Question[Standing], frozen=True, kw_only=True, tag="standing"):
     """How far a member of the backbone is."""
 
-    def carry_out(self, provider: ProviderReader, owner: str) -> Standing:
-        return provider.standing()
+    does = ProviderReader.standing
 
 
 class Join(Question[Standing], frozen=True, kw_only=True, tag="join"):
     """A provider without documents becomes a member."""
 
-    writes = True
+    does, writes = Member.join, True
 
     name: Name
-
-    def carry_out(self, provider: Member, owner: str) -> Standing:
-        return provider.join(self.name)
 
 
 class MovePrefix(Question[Outcome], frozen=True, kw_only=True, tag="prefix.move"):
     """``is_lost``: the home of the prefix is, and the one that is asked takes it."""
 
-    writes = True
+    does, writes = Member.move, True
 
     prefix: str
     to: Name
     is_lost: bool = False
 
-    def carry_out(self, provider: Member, owner: str) -> Outcome:
-        return provider.move(self.prefix, self.to, is_lost=self.is_lost)
-
 
 class Digests(Question[dict[str, bytes]], frozen=True, kw_only=True, tag="digests"):
     """A page of digests by URI, for another member."""
 
+    does = ProviderReader.digests
+
     prefix: str
     after: str = ""
-
-    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, bytes]:
-        return provider.digests(self.prefix, self.after)
 
 
 class Held(Question[dict[str, tuple[str, bytes]]], frozen=True, kw_only=True, tag="held"):
     """Documents as they are kept, for another member; the first of them, if they are long."""
 
-    uris: Uris
+    does = ProviderReader.held
 
-    def carry_out(self, provider: ProviderReader, owner: str) -> dict[str, tuple[str, bytes]]:
-        return provider.held(self.uris)
+    uris: Uris
 
 
 ANY: Any = Union[tuple(Question.__subclasses__())]  # noqa: UP007
@@ -298,12 +253,17 @@ _read = msgspec.msgpack.Decoder(ANY).decode
 
 def answer_of(kind: type[Question[A]]) -> Any:
     """The type of the answer to a question."""
-    return get_type_hints(kind.carry_out)["return"]
+    return get_args(vars(kind)["__orig_bases__"][0])[0]
 
 
 @cache
 def only_reads(kind: type[Question[Any]]) -> bool:
-    return get_type_hints(kind.carry_out)["provider"] is ProviderReader
+    return hasattr(ProviderReader, kind.does.__name__)
+
+
+@cache
+def _arguments(kind: type[Question[Any]]) -> list[str]:
+    return list(signature(kind.does).parameters)[1:]
 
 
 def asked(question: Question[Any]) -> bytes:

@@ -78,7 +78,6 @@ from registration.metadata.provider_reader import (
     refused as _refused,
 )
 from registration.metadata.rule_sparql import read_rule
-from registration.metadata.rules import Rule
 from registration.metadata.schema_conformance import check_conformance, conflicts, note_schema
 
 NAME_LENGTH_MAX = 256
@@ -103,19 +102,14 @@ class Outcome(NamedTuple):
 
 
 class RuleInfo(NamedTuple):
-    """``suspended``: why it matches nothing, or ""."""
+    """``sparql``: a query that says the same; ``suspended``: why it matches nothing, or ""."""
 
     id: str
     name: str
     text: str
-    suspended: str
-    rule: Rule
+    sparql: str
     outcome: Outcome
-
-    @property
-    def sparql(self) -> str:
-        """A query that says the same."""
-        return self.rule.sparql
+    suspended: str
 
 
 _NO_SEAM = nullcontext()
@@ -358,7 +352,7 @@ class Provider(ProviderReader):
         came: set[tuple[int, int]] = set()
         left: set[tuple[int, int]] = set()
         said: list[RuleSaid] = []
-        added: list[tuple[RuleRow, Rule]] = []
+        added: list[tuple[RuleRow, str]] = []
         touched: list[tuple[str, int]] = []
         is_all = False
         with self._turn(dry_run):
@@ -386,11 +380,14 @@ class Provider(ProviderReader):
                         left -= new
                 touched.append((repository, row.number))
                 said.append(row.said())
-                added.append((row, rule))
+                added.append((row, rule.sparql))
             self._touch(TouchedRow(rules=tuple(touched), is_all=is_all))
             self._tell(Effects(came, left, set()), {repository: said})
             outcome = self._said()
-        return [RuleInfo(*row.said(), rule, outcome) for row, rule in added]
+        return [
+            RuleInfo(f"r{row.number}", row.name, row.text, sparql, outcome, row.suspended)
+            for row, sparql in added
+        ]
 
     def _put_rule(self, repository: str, former: Sequence[RuleRow], row: RuleRow) -> RuleRow:
         """A new rule, or another for the first of the ``former``."""

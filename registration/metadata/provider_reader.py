@@ -282,15 +282,15 @@ class ProviderReader:
         uris = self._filter.statements.uris(found)
         return next(portions((uris[each] for each in found), len))
 
-    def explain(self, repository: str, uri: str) -> Explanation:
+    def explain(self, repository: str, resource: str) -> Explanation:
         """Why a repository holds a resource, or its first rules do not match it."""
         of = self._check_known(repository).number
         statements = self._filter.statements
-        number = statements.known((uri,)).get(uri)
+        number = statements.known((resource,)).get(resource)
         ways = {} if number is None else ways_up(statements, number)
         found: list[tuple[int, tuple[int, ...]]] = []
-        for resource, way in ways.items():
-            found += [(rule, way) for rule in self._filter.matching(of, resource)]
+        for each, way in ways.items():
+            found += [(rule, way) for rule in self._filter.matching(of, each)]
         uris = statements.uris({each for _, way in found for each in way})
         held = [
             (f"r{rule}", tuple(uris[each] for each in way))
@@ -303,7 +303,7 @@ class ProviderReader:
                 not_matched[f"r{row.number}"] = (f"it is suspended: {row.suspended}",)
             elif row.number not in direct:
                 parsed = self._parsed(repository, row)
-                why = failures(parsed, uri, statements, self._tables, self.schema)
+                why = failures(parsed, resource, statements, self._tables, self.schema)
                 not_matched[f"r{row.number}"] = why
         return Explanation(tuple(held), not_matched)
 
