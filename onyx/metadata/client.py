@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import anyio
 
@@ -13,14 +13,23 @@ from onyx.metadata import requests
 from onyx.metadata.requests import Question, RuleListed
 from onyx.registration_client import RegistrationClient
 from registration.metadata.backbone import longest
-from registration.metadata.browsing import SHOWN, Seen
-from registration.metadata.explanation import Explanation
 from registration.metadata.provider import Outcome, RuleInfo
-from registration.metadata.provider_reader import Progress, ProviderStatus, RepositoryInfo
 
 A = TypeVar("A")
+P = ParamSpec("P")
 TIMEOUT_SECONDS = 60.0
 AGAIN_SECONDS = 0.5  # between two questions how far the members are
+
+
+def _asks(
+    kind: Callable[P, Question[A]],
+) -> Callable[Concatenate[MetadataClient, P], Coroutine[Any, Any, A]]:
+    """The method that makes a question of its arguments, and asks it."""
+
+    def method(self: MetadataClient, /, *said: P.args, **named: P.kwargs) -> Coroutine[Any, Any, A]:
+        return self.ask(kind(*said, **named))
+
+    return method
 
 
 class MetadataClient:
@@ -53,28 +62,24 @@ class MetadataClient:
         """Of the source as which the provider publishes."""
         return (await self._registration.source(self.provider)).id
 
-    async def put_schema(
-        self, data: bytes, media_type: str, *, is_open: bool = False, dry_run: bool = False
-    ) -> Outcome:
-        return await self.ask(
-            requests.PutSchema(data=data, media_type=media_type, is_open=is_open, dry_run=dry_run)
-        )
-
-    async def register(
-        self, documents: Mapping[str, bytes], media_type: str, *, dry_run: bool = False
-    ) -> Outcome:
-        said = dict(documents)
-        return await self.ask(
-            requests.Register(documents=said, media_type=media_type, dry_run=dry_run)
-        )
-
-    async def remove(self, uris: Collection[str], *, dry_run: bool = False) -> Outcome:
-        return await self.ask(requests.Remove(uris=list(uris), dry_run=dry_run))
+    put_schema = _asks(requests.PutSchema)
+    register = _asks(requests.Register)
+    remove = _asks(requests.Remove)
+    add_rules = _asks(requests.AddRules)
+    remove_rule = _asks(requests.RemoveRule)
+    explain = _asks(requests.Explain)
+    browse = _asks(requests.Browse)
+    repositories = _asks(requests.Repositories)
+    remove_repository = _asks(requests.RemoveRepository)
+    document = _asks(requests.Document)
+    progress = _asks(requests.AskProgress)
+    standing = _asks(requests.AskStanding)
+    status = _asks(requests.Status)
 
     async def by_home(self, uris: Iterable[str]) -> dict[str, list[str]]:
         """URIs of documents ("": the schema) by the provider that is their home, "" where there is
         only one provider."""
-        prefixes = (await self.ask(requests.AskStanding())).prefixes
+        prefixes = (await self.standing()).prefixes
         found: dict[str, list[str]] = {}
         for uri in uris:
             row = prefixes.get(longest(prefixes, uri))
@@ -121,17 +126,6 @@ class MetadataClient:
         (info,) = await self.add_rules(repository, ((text, name),), dry_run=dry_run)
         return info
 
-    async def add_rules(
-        self, repository: str, rules: Iterable[tuple[str, str]], *, dry_run: bool = False
-    ) -> list[RuleInfo]:
-        said = list(rules)
-        return await self.ask(requests.AddRules(repository=repository, rules=said, dry_run=dry_run))
-
-    async def remove_rule(self, repository: str, rule: str, *, dry_run: bool = False) -> Outcome:
-        return await self.ask(
-            requests.RemoveRule(repository=repository, rule=rule, dry_run=dry_run)
-        )
-
     async def rules(self, repository: str) -> list[RuleListed]:
         found: list[RuleListed] = []
         while page := await self.ask(
@@ -146,12 +140,6 @@ class MetadataClient:
             found += page
         return sorted(found)
 
-    async def explain(self, repository: str, resource: str) -> Explanation:
-        return await self.ask(requests.Explain(repository=repository, resource=resource))
-
-    async def browse(self, name: str = "", after: str = "", limit: int = SHOWN) -> Seen:
-        return await self.ask(requests.Browse(name=name, after=after, limit=limit))
-
     async def select(
         self, repository: str, uris: Iterable[str], *, dry_run: bool = False
     ) -> list[RuleInfo]:
@@ -165,15 +153,6 @@ class MetadataClient:
             rules.append((f"search <{seen.classes[0]}> v register v where v = <{uri}>", ""))
         return await self.add_rules(repository, rules, dry_run=dry_run)
 
-    async def repositories(self) -> dict[str, RepositoryInfo]:
-        return await self.ask(requests.Repositories())
-
-    async def remove_repository(self, repository: str, *, dry_run: bool = False) -> Outcome:
-        return await self.ask(requests.RemoveRepository(repository=repository, dry_run=dry_run))
-
-    async def document(self, uri: str) -> tuple[str, bytes]:
-        return await self.ask(requests.Document(uri=uri))
-
     async def documents(self, prefix: str = "") -> dict[str, str]:
         """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI."""
         found: dict[str, str] = {}
@@ -182,9 +161,3 @@ class MetadataClient:
         ):
             found |= page
         return found
-
-    async def progress(self, repository: str) -> Progress:
-        return await self.ask(requests.AskProgress(repository=repository))
-
-    async def status(self) -> ProviderStatus:
-        return await self.ask(requests.Status())

@@ -7,7 +7,7 @@ One that a ProviderReader answers changes nothing, and is carried out beside tho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import signature
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, Union, get_args
@@ -33,7 +33,7 @@ from registration.metadata.provider_reader import (
 
 A = TypeVar("A")
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
-Uris: TypeAlias = Annotated[list[str], Meta(max_length=BATCH_MAX)]
+Uris: TypeAlias = Annotated[Sequence[str], Meta(max_length=BATCH_MAX)]
 
 
 class Question(
@@ -55,7 +55,7 @@ class Question(
         return getattr(provider, type(self).does.__name__)(**said)
 
 
-class PutSchema(Question[Outcome], frozen=True, kw_only=True, tag="schema.put"):
+class PutSchema(Question[Outcome], frozen=True, tag="schema.put"):
     does, writes = Provider.put_schema, True
 
     data: bytes
@@ -64,32 +64,32 @@ class PutSchema(Question[Outcome], frozen=True, kw_only=True, tag="schema.put"):
     dry_run: bool = False
 
 
-class Register(Question[Outcome], frozen=True, kw_only=True, tag="register"):
+class Register(Question[Outcome], frozen=True, tag="register"):
     does, writes = Provider.register, True
 
-    documents: Annotated[dict[str, bytes], Meta(max_length=BATCH_MAX)]
+    documents: Annotated[Mapping[str, bytes], Meta(max_length=BATCH_MAX)]
     media_type: str
     dry_run: bool = False
 
 
-class Remove(Question[Outcome], frozen=True, kw_only=True, tag="remove"):
+class Remove(Question[Outcome], frozen=True, tag="remove"):
     does, writes = Provider.remove, True
 
     uris: Uris
     dry_run: bool = False
 
 
-class AddRules(Question[list[RuleInfo]], frozen=True, kw_only=True, tag="rule.add"):
+class AddRules(Question[list[RuleInfo]], frozen=True, tag="rule.add"):
     """``rules``: texts, with their names or ""."""
 
     does = Provider.add_rules
 
     repository: Name
-    rules: Annotated[list[tuple[str, str]], Meta(max_length=BATCH_MAX)]
+    rules: Annotated[Sequence[tuple[str, str]], Meta(max_length=BATCH_MAX)]
     dry_run: bool = False
 
 
-class RemoveRule(Question[Outcome], frozen=True, kw_only=True, tag="rule.remove"):
+class RemoveRule(Question[Outcome], frozen=True, tag="rule.remove"):
     does = Provider.remove_rule
 
     repository: Name
@@ -105,7 +105,7 @@ class RuleListed(msgspec.Struct, frozen=True):
     suspended: str = ""
 
 
-class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.list"):
+class Rules(Question[list[RuleListed]], frozen=True, tag="rule.list"):
     """A page, behind the rule of an id."""
 
     does = ProviderReader.rules_page
@@ -120,7 +120,7 @@ class Rules(Question[list[RuleListed]], frozen=True, kw_only=True, tag="rule.lis
         ]
 
 
-class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"):
+class Matches(Question[list[str]], frozen=True, tag="rule.matches"):
     """A page, behind a URI, in the order in which the provider first heard of them."""
 
     does = ProviderReader.matches_page
@@ -129,14 +129,14 @@ class Matches(Question[list[str]], frozen=True, kw_only=True, tag="rule.matches"
     after: str = ""
 
 
-class Explain(Question[Explanation], frozen=True, kw_only=True, tag="explain"):
+class Explain(Question[Explanation], frozen=True, tag="explain"):
     does = ProviderReader.explain
 
     repository: Name
     resource: str
 
 
-class Browse(Question[Seen], frozen=True, kw_only=True, tag="browse"):
+class Browse(Question[Seen], frozen=True, tag="browse"):
     """``name``: a class or a resource; without one all classes."""
 
     does = ProviderReader.browse
@@ -146,20 +146,18 @@ class Browse(Question[Seen], frozen=True, kw_only=True, tag="browse"):
     limit: Annotated[int, Meta(ge=1, le=BATCH_MAX)] = SHOWN
 
 
-class Repositories(
-    Question[dict[str, RepositoryInfo]], frozen=True, kw_only=True, tag="repository.list"
-):
+class Repositories(Question[dict[str, RepositoryInfo]], frozen=True, tag="repository.list"):
     does = ProviderReader.repositories
 
 
-class RemoveRepository(Question[Outcome], frozen=True, kw_only=True, tag="repository.remove"):
+class RemoveRepository(Question[Outcome], frozen=True, tag="repository.remove"):
     does = Provider.remove_repository
 
     repository: Name
     dry_run: bool = False
 
 
-class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="document"):
+class Document(Question[tuple[str, bytes]], frozen=True, tag="document"):
     does = ProviderReader.document
 
     uri: str
@@ -171,7 +169,7 @@ class Document(Question[tuple[str, bytes]], frozen=True, kw_only=True, tag="docu
         return found
 
 
-class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="documents"):
+class Documents(Question[dict[str, str]], frozen=True, tag="documents"):
     """A page of digests by URI."""
 
     does = ProviderReader.documents
@@ -180,17 +178,17 @@ class Documents(Question[dict[str, str]], frozen=True, kw_only=True, tag="docume
     after: str = ""
 
 
-class AskProgress(Question[Progress], frozen=True, kw_only=True, tag="progress"):
+class AskProgress(Question[Progress], frozen=True, tag="progress"):
     does = ProviderReader.progress
 
     repository: Name
 
 
-class Status(Question[ProviderStatus], frozen=True, kw_only=True, tag="status"):
+class Status(Question[ProviderStatus], frozen=True, tag="status"):
     does = ProviderReader.status
 
 
-class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
+class Whole(Question[WholePage], frozen=True, tag="whole"):
     """All that a repository is to hold, as messages that replace all before; a page."""
 
     does = ProviderReader.whole
@@ -199,19 +197,19 @@ class Whole(Question[WholePage], frozen=True, kw_only=True, tag="whole"):
     after: tuple[int, int] = (0, 0)
 
 
-class SetAside(Question[dict[str, str]], frozen=True, kw_only=True, tag="aside"):
+class SetAside(Question[dict[str, str]], frozen=True, tag="aside"):
     """Documents and resources that do not conform to the schema, each with the reason."""
 
     does = Provider.set_aside
 
 
-class AskStanding(Question[Standing], frozen=True, kw_only=True, tag="standing"):
+class AskStanding(Question[Standing], frozen=True, tag="standing"):
     """How far a member of the backbone is."""
 
     does = ProviderReader.standing
 
 
-class Join(Question[Standing], frozen=True, kw_only=True, tag="join"):
+class Join(Question[Standing], frozen=True, tag="join"):
     """A provider without documents becomes a member."""
 
     does, writes = Member.join, True
@@ -219,7 +217,7 @@ class Join(Question[Standing], frozen=True, kw_only=True, tag="join"):
     name: Name
 
 
-class MovePrefix(Question[Outcome], frozen=True, kw_only=True, tag="prefix.move"):
+class MovePrefix(Question[Outcome], frozen=True, tag="prefix.move"):
     """``is_lost``: the home of the prefix is, and the one that is asked takes it."""
 
     does, writes = Member.move, True
@@ -229,7 +227,7 @@ class MovePrefix(Question[Outcome], frozen=True, kw_only=True, tag="prefix.move"
     is_lost: bool = False
 
 
-class Digests(Question[dict[str, bytes]], frozen=True, kw_only=True, tag="digests"):
+class Digests(Question[dict[str, bytes]], frozen=True, tag="digests"):
     """A page of digests by URI, for another member."""
 
     does = ProviderReader.digests
@@ -238,7 +236,7 @@ class Digests(Question[dict[str, bytes]], frozen=True, kw_only=True, tag="digest
     after: str = ""
 
 
-class Held(Question[dict[str, tuple[str, bytes]]], frozen=True, kw_only=True, tag="held"):
+class Held(Question[dict[str, tuple[str, bytes]]], frozen=True, tag="held"):
     """Documents as they are kept, for another member; the first of them, if they are long."""
 
     does = ProviderReader.held
