@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import trio
@@ -39,7 +39,7 @@ from onyx.cli.values import (
     table,
     tell_of,
 )
-from onyx.cli.verb import Kind, Subparsers, add_noun, add_verb
+from onyx.cli.verb import Subparsers, Takes, add_noun, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.listening import bind
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
@@ -47,7 +47,7 @@ from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, Metad
 from onyx.metadata.network_feed import NetworkFeed
 from onyx.metadata.provider_process import rows_of, run_provider
 from onyx.metadata.remote_cache import PREFIXES, RemoteCache
-from onyx.metadata.requests import AskStanding, SetAside, shown
+from onyx.metadata.requests import SetAside, shown
 from onyx.metadata.serving import Serving
 from onyx.node_store import Opens, opened
 from onyx.registration_client import RegistrationClient
@@ -59,6 +59,7 @@ from registration.metadata.provider import Outcome
 from registration.metadata.provider_reader import BATCH_MAX
 from registration.metadata.repository_cache import Answer
 
+F = TypeVar("F", bound=Callable[..., Any])
 log = logging.getLogger("onyx.process")
 
 DETAILS = f"""\
@@ -81,188 +82,37 @@ EXAMPLES = """\
 """
 PROVIDER = {"--provider NAME = metadata": "the source as which the provider publishes (metadata)"}
 WAIT = {"--wait {all}": "until all providers that hold the same have it, a minute at most"}
-REHEARSED = {
-    "--dry-run": "change nothing, and say what would be",
-    "--fail-if-lost": "exit code 65 if a repository loses a resource by it",
-}
+DRY_RUN = {"--dry-run": "change nothing, and say what would be"}
+LOST = {"--fail-if-lost": "exit code 65 if a repository loses a resource by it"}
 STORE = {
     f"--store URL = {SQLITE}": "its documents, rules and messages are in a PostgreSQL server; a "
     "second process of its name, with a directory of its own, is then its standby"
 }
+CHANGES = WAIT | DRY_RUN | LOST | PROVIDER
+OF_REPOSITORY = {"repository REPOSITORY": "its name"}
 SYNTAX = {f"--syntax {{{','.join(SYNTAXES)}}}": "how it is written (default: by the file's name)"}
+
+
+_COMMANDS: list[tuple[Callable[..., Any], Takes]] = []
+
+
+def _command(takes: Takes) -> Callable[[F], F]:
+    """A function ``run_NAME`` is a command; its summary is the function's text."""
+
+    def added(run: F) -> F:
+        _COMMANDS.append((run, takes))
+        return run
+
+    return added
 
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "metadata", details=DETAILS, examples=EXAMPLES)
-    for name, summary, run, takes in (
-        (
-            "serve",
-            "run a provider until it is interrupted",
-            run_serve,
-            {
-                "directory DIR": "where it keeps everything; made if it is not there",
-                "--name NAME = metadata": "publish as the source of this name (metadata)",
-                **STORE,
-                "--with PROVIDER =": "a provider of several that hold the same, to be one of them",
-                "--prefix PREFIX...": "be the home of documents whose URIs begin so; repeatable",
-                "--network": "provide what this network is, and take no documents of others",
-                "--admin HOST:PORT": "where metrics are, plain HTTP",
-            },
-        ),
-        (
-            "schema",
-            "put a schema in force, which all documents and rules conform to",
-            run_schema,
-            {
-                "file FILE": "RDF Schema; - is standard input",
-                **SYNTAX,
-                "--open": "take names that it does not have",
-                **WAIT,
-                **REHEARSED,
-                **PROVIDER,
-            },
-        ),
-        (
-            "register",
-            "register documents, or update them",
-            run_register,
-            {
-                "files FILE...": "RDF; - is standard input",
-                "--at URI!": "of the document; of several, what their file names are put behind",
-                **SYNTAX,
-                **WAIT,
-                **REHEARSED,
-                **PROVIDER,
-            },
-        ),
-        (
-            "remove",
-            "remove documents, with all that they alone say",
-            run_remove,
-            {"uris URI...": "of a document", **WAIT, **REHEARSED, **PROVIDER},
-        ),
-        (
-            "sync",
-            "make documents those of a folder, removals too",
-            run_sync,
-            {
-                "prefix PREFIX": "what the files' paths are put behind; documents that begin with "
-                "it and are not in the folder are removed",
-                "folder FOLDER": "with files of RDF, by their names' endings",
-                **WAIT,
-                **REHEARSED,
-                **PROVIDER,
-            },
-        ),
-        (
-            "rule",
-            "list the rules of a repository, add one or remove one",
-            run_rule,
-            {
-                "repository REPOSITORY": "its name",
-                "text [RULE]": "to be added; - is standard input",
-                "--name NAME =": "of the rule; one that has it already is replaced",
-                "--remove ID": "the rule that goes",
-                "--dry-run": REHEARSED["--dry-run"],
-                **PROVIDER,
-            },
-        ),
-        (
-            "cache",
-            "keep a repository's cache up to date until it is interrupted",
-            run_cache,
-            {
-                "file FILE": "made if it is not there",
-                "repository REPOSITORY": "its name",
-                "--listen HOST:PORT": "share it over HTTP with those who ask there",
-                **SERVED,
-                **PROVIDER,
-            },
-        ),
-        (
-            "query",
-            "ask a cache, which answers alone",
-            run_query,
-            {
-                "file FILE": "the cache, or the URL at which another machine shares one",
-                "text QUERY": "a rule, or one with 'select v, v.p' for 'register v'; - is standard "
-                "input",
-                "--explain": "show the SQL instead",
-                "--credentials FILE": "with a token (onyx token issue) that the URL takes",
-                "--certificate FILE": "by which the URL is known, or its authority, in PEM",
-                "--json": "an object a row",
-            },
-        ),
-        (
-            "watch",
-            "print what a rule matches as it comes, changes and leaves, until it is interrupted",
-            run_watch,
-            {
-                "text RULE": "of a repository of its own, which goes in the end; - is standard "
-                "input",
-                **PROVIDER,
-            },
-        ),
-        (
-            "browse",
-            "look at classes, the resources of a class, or a resource and what refers to it",
-            run_browse,
-            {
-                "name [NAME]": "a class, or the URI of a resource (default: list the classes)",
-                "--after URI =": "go on behind it",
-                f"--limit N = {SHOWN}": f"show so many resources at most ({SHOWN})",
-                **PROVIDER,
-            },
-        ),
-        (
-            "select",
-            "have a repository hold resources, by a rule for each",
-            run_select,
-            {
-                "repository REPOSITORY": "its name",
-                "uris URI...": "of a resource",
-                "--dry-run": REHEARSED["--dry-run"],
-                **PROVIDER,
-            },
-        ),
-        (
-            "repository",
-            "list the repositories, or remove one with all its rules",
-            run_repository,
-            {
-                "done {list,remove}": "what to do",
-                "repository [NAME]": "the one that goes",
-                **REHEARSED,
-                **PROVIDER,
-            },
-        ),
-        (
-            "prefix",
-            "make another provider the home of documents, of several that hold the same",
-            run_prefix,
-            {
-                "prefix PREFIX": "of the documents' URIs; '' is that of the schema too",
-                "--to PROVIDER!": "their home from now on",
-                "--lost": "the home of before does not come back",
-                **PROVIDER,
-            },
-        ),
-        ("status", "show what a provider has", run_status, PROVIDER),
-        (
-            "explain",
-            "say why a repository holds a resource, or why not",
-            run_explain,
-            {"repository REPOSITORY": "its name", "resource URI": "of the resource", **PROVIDER},
-        ),
-        (
-            "verify",
-            "evaluate all rules anew, and compare with what a stopped provider keeps",
-            run_verify,
-            {"directory DIR": "of the provider", "--name NAME = metadata": "its own", **STORE},
-        ),
-    ):
-        parser = add_verb(subverbs, name, summary, run, takes, kinds=_NAMES)
-        if not any(usage.startswith("--json") for usage in takes):
+    for run, takes in _COMMANDS:
+        name, summary = run.__name__.removeprefix("run_"), (run.__doc__ or "").rstrip(".")
+        summary = summary[:1].lower() + summary[1:]
+        parser = add_verb(subverbs, name, summary, run, takes, kinds={"file": str, "files": str})
+        if "--json" not in takes:
             add_client_arguments(parser)
         if run is run_serve:
             add_log_arguments(parser)
@@ -270,17 +120,23 @@ def add_parser(subparsers: Subparsers) -> None:
                 parser.add_argument(option, type=int, help=argparse.SUPPRESS)
 
 
-_NAMES: Mapping[str, Kind] = {"file": str, "files": str}
-
-
 def _client(arguments: argparse.Namespace) -> MetadataClient:
     return MetadataClient(registration_address(arguments), arguments.provider)
 
 
-# --- the provider -------------------------------------------------------------------------------
-
-
+@_command(
+    {
+        "directory DIR": "where it keeps everything; made if it is not there",
+        "--name NAME = metadata": "publish as the source of this name (metadata)",
+        **STORE,
+        "--with PROVIDER =": "a provider of several that hold the same, to be one of them",
+        "--prefix PREFIX...": "be the home of documents whose URIs begin so; repeatable",
+        "--network": "provide what this network is, and take no documents of others",
+        "--admin HOST:PORT": "where metrics are, plain HTTP",
+    }
+)
 async def run_serve(arguments: argparse.Namespace) -> None:
+    """Run a provider until it is interrupted."""
     address, name = registration_address(arguments), arguments.name
     logs, ready_fd, is_told = log_reader(arguments), arguments.ready_fd, False
     configure_logging(f"metadata/{name}", logs() or USUAL_LOGS)
@@ -352,33 +208,33 @@ async def _rows(arguments: argparse.Namespace) -> Opens:
     return rows_of(Path(arguments.directory), arguments.name, store, network)
 
 
-async def run_verify(arguments: argparse.Namespace) -> int:
-    directory, name = Path(arguments.directory), arguments.name
-    if not directory.is_dir():
-        raise UnreadableInput(f"there is no directory {directory}")
-    with (
-        opened(await _rows(arguments)) as rows,
-        MetadataProvider(directory, name, rows) as provider,
-    ):
-        differences = provider.verify()
-    for each in differences:
-        tell_of(arguments, {"difference": each}, each)
-    if not differences and not arguments.json:
-        say("all that is kept is right")
-    return EXIT_DATA if differences else EXIT_OK
-
-
+@_command(
+    {
+        "file FILE": "RDF Schema; - is standard input",
+        **SYNTAX,
+        "--open": "take names that it does not have",
+        **CHANGES,
+    }
+)
 async def run_schema(arguments: argparse.Namespace) -> int:
+    """Put a schema in force, which all documents and rules conform to."""
     syntax, data = syntax_of(arguments, arguments.file).value, read_input(arguments.file)
     async with _client(arguments) as client:
-        outcome = await client.put_schema(
-            data, syntax, is_open=arguments.open, dry_run=arguments.dry_run
-        )
+        outcome = await client.put_schema(data, syntax, arguments.open, arguments.dry_run)
         await _wait(arguments, client, [""])
     return _told(arguments, [outcome])
 
 
+@_command(
+    {
+        "files FILE...": "RDF; - is standard input",
+        "--at URI!": "of the document; of several, what their file names are put behind",
+        **SYNTAX,
+        **CHANGES,
+    }
+)
 async def run_register(arguments: argparse.Namespace) -> int:
+    """Register documents, or update them."""
     names = arguments.files
     if len(names) > 1 and STANDARD_INPUT in names:
         raise UsageError("standard input is one document; give it alone")
@@ -390,6 +246,9 @@ async def run_register(arguments: argparse.Namespace) -> int:
         outcomes = await _register(client, documents, arguments.dry_run)
         await _wait(arguments, client, uris)
     return _told(arguments, outcomes)
+
+
+_BATCH_BYTES = 3 * 1024 * 1024
 
 
 async def _register(
@@ -409,6 +268,15 @@ async def _register(
     return outcomes
 
 
+@_command({"uris URI...": "of a document"} | CHANGES)
+async def run_remove(arguments: argparse.Namespace) -> int:
+    """Remove documents, with all that they alone say."""
+    async with _client(arguments) as client:
+        outcomes = await _remove(client, arguments.uris, arguments.dry_run)
+        await _wait(arguments, client, arguments.uris)
+    return _told(arguments, outcomes)
+
+
 async def _remove(client: MetadataClient, uris: Iterable[str], dry_run: bool) -> list[Outcome]:
     return [
         await client.remove(some, dry_run=dry_run)
@@ -417,22 +285,16 @@ async def _remove(client: MetadataClient, uris: Iterable[str], dry_run: bool) ->
     ]
 
 
-async def _wait(arguments: argparse.Namespace, client: MetadataClient, uris: Iterable[str]) -> None:
-    if arguments.wait and not arguments.dry_run:
-        await client.wait_for_all(uris, lambda missing: say(f"waiting for {', '.join(missing)}"))
-
-
-_BATCH_BYTES = 3 * 1024 * 1024
-
-
-async def run_remove(arguments: argparse.Namespace) -> int:
-    async with _client(arguments) as client:
-        outcomes = await _remove(client, arguments.uris, arguments.dry_run)
-        await _wait(arguments, client, arguments.uris)
-    return _told(arguments, outcomes)
-
-
+@_command(
+    {
+        "prefix PREFIX": "what the files' paths are put behind; documents that begin with it "
+        "and are not in the folder are removed",
+        "folder FOLDER": "with files of RDF, by their names' endings",
+        **CHANGES,
+    }
+)
 async def run_sync(arguments: argparse.Namespace) -> int:
+    """Make documents those of a folder, removals too."""
     folder = Path(arguments.folder)
     if not folder.is_dir():
         raise UnreadableInput(f"{folder} is no folder")
@@ -457,7 +319,179 @@ async def run_sync(arguments: argparse.Namespace) -> int:
     return _told(arguments, outcomes)
 
 
+async def _wait(arguments: argparse.Namespace, client: MetadataClient, uris: Iterable[str]) -> None:
+    if arguments.wait and not arguments.dry_run:
+        await client.wait_for_all(uris, lambda missing: say(f"waiting for {', '.join(missing)}"))
+
+
+@_command(
+    {
+        **OF_REPOSITORY,
+        "text [RULE]": "to be added; - is standard input",
+        "--name NAME =": "of the rule; one that has it already is replaced",
+        "--remove ID": "the rule that goes",
+        **DRY_RUN,
+        **PROVIDER,
+    }
+)
+async def run_rule(arguments: argparse.Namespace) -> int:
+    """List the rules of a repository, add one or remove one."""
+    if arguments.text and arguments.remove:
+        raise UsageError("give a rule to add, or --remove; not both")
+    repository, dry_run = arguments.repository, arguments.dry_run
+    async with _client(arguments) as client:
+        if arguments.remove:
+            outcome = await client.remove_rule(repository, arguments.remove, dry_run)
+            return _told(arguments, [outcome])
+        if arguments.text:
+            text, name = _text(arguments.text), arguments.name
+            info = await client.add_rule(repository, text, name, dry_run=dry_run)
+            if not arguments.json:
+                print(info.id, flush=True)
+                if info.suspended:
+                    say(f"{info.id} is suspended: {info.suspended}")
+            more = {"rule": info.id, "sparql": info.sparql, "suspended": info.suspended}
+            return _told(arguments, [info.outcome], **more)
+        rules = await client.rules(repository)
+    if arguments.json:
+        for each in rules:
+            print_json(msgspec.structs.asdict(each))
+    elif rules:
+        rows = [
+            (each.id, each.name or "-", "suspended" if each.suspended else each.matches, each.text)
+            for each in rules
+        ]
+        print(table(("ID", "NAME", "MATCHES", "RULE"), rows))
+    else:
+        say("no rules")
+    return EXIT_OK
+
+
+@_command(
+    {
+        "file FILE": "made if it is not there",
+        **OF_REPOSITORY,
+        "--listen HOST:PORT": "share it over HTTP with those who ask there",
+        **SERVED,
+        **PROVIDER,
+    }
+)
+async def run_cache(arguments: argparse.Namespace) -> None:
+    """Keep a repository's cache up to date until it is interrupted."""
+    options = served_options(arguments) if arguments.listen else None
+    with ExitStack() as stack:
+        following = _following(arguments, arguments.file, arguments.repository)
+        async with following as (repository, nursery):
+            nursery.start_soon(_tell_revisions, arguments, repository)
+            if options is not None:
+                from onyx.gateway.shared_cache import share  # noqa: PLC0415 - takes long to load
+
+                listener = stack.enter_context(bind(options.listen, "--listen"))
+                _, url = served_at(options, listener)
+                tell = partial(tell_of, arguments, {"event": "up", "url": url}, f"shared at {url}")
+                address = registration_address(arguments)
+                nursery.start_soon(share, repository, address, options, listener, tell)
+
+
+@asynccontextmanager
+async def _following(
+    arguments: argparse.Namespace, file: Path | str, name: str, *, is_temporary: bool = False
+) -> AsyncIterator[tuple[MetadataRepository, trio.Nursery]]:
+    """A repository, until the process is interrupted."""
+    repository = MetadataRepository(
+        *(file, registration_address(arguments), name),
+        provider=arguments.provider,
+        is_temporary=is_temporary,
+    )
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with repository, background_tasks(trio.open_nursery()) as nursery:
+            yield repository, nursery
+            await anext(signals)
+
+
+async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
+    last = -1
+    while True:
+        last = await repository.changed(last)
+        count = await repository.count()
+        facts = {"event": "revision", "revision": last, "resources": count}
+        tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
+
+
+@_command(
+    {
+        "file FILE": "the cache, or the URL at which another machine shares one",
+        "text QUERY": "a rule, or one with 'select v, v.p' for 'register v'; - is standard input",
+        "--explain": "show the SQL instead",
+        "--credentials FILE": "with a token (onyx token issue) that the URL takes",
+        "--certificate FILE": "by which the URL is known, or its authority, in PEM",
+        "--json": "an object a row",
+    }
+)
+def run_query(arguments: argparse.Namespace) -> None:
+    """Ask a cache, which answers alone."""
+    text = _text(arguments.text)
+    with ExitStack() as stack:
+        cache: RemoteCache | MetadataCache
+        if arguments.file.startswith(PREFIXES):
+            cache = RemoteCache(arguments.file, arguments.credentials, arguments.certificate)
+        elif Path(arguments.file).is_file():
+            cache = stack.enter_context(MetadataCache(arguments.file))
+        else:
+            raise UnreadableInput(f"there is no cache {arguments.file}")
+        if arguments.explain:
+            sql = cache.explain(text)
+            tell_of(arguments, {"sql": sql}, sql)
+        else:
+            _tell_answer(arguments, cache.query(text))
+
+
+def _tell_answer(arguments: argparse.Namespace, answer: Answer) -> None:
+    for row in answer.rows:
+        tell_of(arguments, {"row": row}, "\t".join(row))
+    if arguments.json:
+        print_json({name: getattr(answer, name) for name in ("revision", "complete", "rules")})
+        return
+    whether = "complete" if answer.complete else "perhaps not complete"
+    say(f"{counted(len(answer.rows), 'row')} as of revision {answer.revision}, {whether}")
+    for rule in answer.rules:
+        say(f"it would be with the rule: {rule}")
+
+
+@_command(
+    {
+        "text RULE": "of a repository of its own, which goes in the end; - is standard input",
+        **PROVIDER,
+    }
+)
+async def run_watch(arguments: argparse.Namespace) -> None:
+    """Print what a rule matches as it comes, changes and leaves, until it is interrupted."""
+    text = _text(arguments.text)
+    with TemporaryDirectory() as folder:
+        file, name = Path(folder) / "cache", f"watch-{token_hex(8)}"
+        following = _following(arguments, file, name, is_temporary=True)
+        async with following as (repository, nursery):
+            nursery.start_soon(_tell_matches, arguments, repository, text)
+
+
+async def _tell_matches(
+    arguments: argparse.Namespace, repository: MetadataRepository, rule: str
+) -> None:
+    await repository.add_rule(rule, wait=False)
+    async for each in repository.watch():
+        tell_of(arguments, each._asdict(), f"{each.event}\t{each.resource}")
+
+
+@_command(
+    {
+        "name [NAME]": "a class, or the URI of a resource (default: list the classes)",
+        "--after URI =": "go on behind it",
+        f"--limit N = {SHOWN}": f"show so many resources at most ({SHOWN})",
+        **PROVIDER,
+    }
+)
 async def run_browse(arguments: argparse.Namespace) -> None:
+    """Look at classes, the resources of a class, or a resource and what refers to it."""
     async with _client(arguments) as client:
         seen = await client.browse(arguments.name or "", arguments.after, arguments.limit)
     for name, count in seen.classes.items():
@@ -477,66 +511,16 @@ async def run_browse(arguments: argparse.Namespace) -> None:
         say(f"there are more: --after {seen.after}")
 
 
-async def run_prefix(arguments: argparse.Namespace) -> None:
-    async with _client(arguments) as client:
-        await client.move(arguments.prefix, arguments.to, is_lost=arguments.lost)
-    facts = {"prefix": arguments.prefix, "to": arguments.to}
-    tell_of(arguments, facts, f"{arguments.to} is the home of {arguments.prefix!r}")
-
-
-async def run_status(arguments: argparse.Namespace) -> None:
-    async with _client(arguments) as client:
-        facts: dict[str, Any] = msgspec.structs.asdict(await client.status())
-        standing = await client.ask(AskStanding())
-        facts["members"] = standing.applied
-        facts["prefixes"] = {prefix: row.provider for prefix, row in standing.prefixes.items()}
-        facts["set_aside"] = await client.ask(SetAside())
-    lines = []
-    for name, value in facts.items():
-        of = value.items() if isinstance(value, dict) else (("", value),)
-        lines += [f"{name:17}{each} {said}" if each else f"{name:17}{said}" for each, said in of]
-    tell_of(arguments, facts, "\n".join(lines))
-
-
-# --- rules --------------------------------------------------------------------------------------
-
-
-async def run_rule(arguments: argparse.Namespace) -> int:
-    if arguments.text and arguments.remove:
-        raise UsageError("give a rule to add, or --remove; not both")
-    async with _client(arguments) as client:
-        if arguments.remove:
-            outcome = await client.remove_rule(
-                arguments.repository, arguments.remove, dry_run=arguments.dry_run
-            )
-            return _told(arguments, [outcome])
-        if arguments.text:
-            text = _text(arguments.text)
-            info = await client.add_rule(
-                arguments.repository, text, arguments.name, dry_run=arguments.dry_run
-            )
-            if not arguments.json:
-                print(info.id, flush=True)
-                if info.suspended:
-                    say(f"{info.id} is suspended: {info.suspended}")
-            more = {"rule": info.id, "sparql": info.sparql, "suspended": info.suspended}
-            return _told(arguments, [info.outcome], **more)
-        rules = await client.rules(arguments.repository)
-    if arguments.json:
-        for each in rules:
-            print_json(msgspec.structs.asdict(each))
-    elif rules:
-        rows = [
-            (each.id, each.name or "-", "suspended" if each.suspended else each.matches, each.text)
-            for each in rules
-        ]
-        print(table(("ID", "NAME", "MATCHES", "RULE"), rows))
-    else:
-        say("no rules")
-    return EXIT_OK
-
-
+@_command(
+    {
+        **OF_REPOSITORY,
+        "uris URI...": "of a resource",
+        **DRY_RUN,
+        **PROVIDER,
+    }
+)
 async def run_select(arguments: argparse.Namespace) -> int:
+    """Have a repository hold resources, by a rule for each."""
     async with _client(arguments) as client:
         added = await client.select(arguments.repository, arguments.uris, dry_run=arguments.dry_run)
     if not arguments.json:
@@ -544,14 +528,22 @@ async def run_select(arguments: argparse.Namespace) -> int:
     return _told(arguments, [added[0].outcome], rules=[each.id for each in added])
 
 
+@_command(
+    {
+        "done {list,remove}": "what to do",
+        "repository [NAME]": "the one that goes",
+        **DRY_RUN,
+        **LOST,
+        **PROVIDER,
+    }
+)
 async def run_repository(arguments: argparse.Namespace) -> int:
+    """List the repositories, or remove one with all its rules."""
     if (arguments.done == "remove") != bool(arguments.repository):
         raise UsageError("give a name to remove, and none to list")
     async with _client(arguments) as client:
         if arguments.repository:
-            outcome = await client.remove_repository(
-                arguments.repository, dry_run=arguments.dry_run
-            )
+            outcome = await client.remove_repository(arguments.repository, arguments.dry_run)
             return _told(arguments, [outcome])
         found = await client.repositories()
     if arguments.json:
@@ -570,116 +562,65 @@ def _ago(at: float) -> str:
     return f"{time() - at:.0f} s ago" if at else "-"
 
 
-async def run_explain(arguments: argparse.Namespace) -> None:
-    async with _client(arguments) as client:
-        found = await client.explain(arguments.repository, arguments.resource)
-    held = [f"{rule}: {' -> '.join(way)}" for rule, way in found.held]
-    others = [f"{rule}: {why}" for rule, whys in found.not_matched.items() for why in whys]
-    facts = {
-        "held": [{"rule": rule, "way": list(way)} for rule, way in found.held],
-        "not_matched": {rule: list(whys) for rule, whys in found.not_matched.items()},
+@_command(
+    {
+        "prefix PREFIX": "of the documents' URIs; '' is that of the schema too",
+        "--to PROVIDER!": "their home from now on",
+        "--lost": "the home of before does not come back",
+        **PROVIDER,
     }
-    lines = [*(held or ["it is not held"]), *others]
+)
+async def run_prefix(arguments: argparse.Namespace) -> None:
+    """Make another provider the home of documents, of several that hold the same."""
+    async with _client(arguments) as client:
+        await client.move(arguments.prefix, arguments.to, is_lost=arguments.lost)
+    facts = {"prefix": arguments.prefix, "to": arguments.to}
+    tell_of(arguments, facts, f"{arguments.to} is the home of {arguments.prefix!r}")
+
+
+@_command(PROVIDER)
+async def run_status(arguments: argparse.Namespace) -> None:
+    """Show what a provider has."""
+    async with _client(arguments) as client:
+        facts: dict[str, Any] = msgspec.structs.asdict(await client.status())
+        standing = await client.standing()
+        facts["members"] = standing.applied
+        facts["prefixes"] = {prefix: row.provider for prefix, row in standing.prefixes.items()}
+        facts["set_aside"] = await client.ask(SetAside())
+    lines = []
+    for name, value in facts.items():
+        of = value.items() if isinstance(value, dict) else (("", value),)
+        lines += [f"{name:17}{each} {said}" if each else f"{name:17}{said}" for each, said in of]
     tell_of(arguments, facts, "\n".join(lines))
 
 
-# --- a cache ------------------------------------------------------------------------------------
+@_command(OF_REPOSITORY | {"resource URI": "of the resource"} | PROVIDER)
+async def run_explain(arguments: argparse.Namespace) -> None:
+    """Say why a repository holds a resource, or why not."""
+    async with _client(arguments) as client:
+        found = await client.explain(arguments.repository, arguments.resource)
+    held = [{"rule": rule, "way": way} for rule, way in found.held]
+    lines = [f"{rule}: {' -> '.join(way)}" for rule, way in found.held] or ["it is not held"]
+    lines += [f"{rule}: {why}" for rule, whys in found.not_matched.items() for why in whys]
+    tell_of(arguments, {"held": held, "not_matched": found.not_matched}, "\n".join(lines))
 
 
-async def run_cache(arguments: argparse.Namespace) -> None:
-    address = registration_address(arguments)
-    options = served_options(arguments) if arguments.listen else None
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, ExitStack() as stack:
-        async with (
-            MetadataRepository(
-                arguments.file, address, arguments.repository, provider=arguments.provider
-            ) as repository,
-            background_tasks(trio.open_nursery()) as nursery,
-        ):
-            nursery.start_soon(_tell_revisions, arguments, repository)
-            if options is not None:
-                from onyx.gateway.shared_cache import share  # noqa: PLC0415 - takes long to load
-
-                listener = stack.enter_context(bind(options.listen, "--listen"))
-                _, url = served_at(options, listener)
-                tell = partial(tell_of, arguments, {"event": "up", "url": url}, f"shared at {url}")
-                nursery.start_soon(share, repository, address, options, listener, tell)
-            async for _ in signals:
-                break
-
-
-async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:
-    last = -1
-    while True:
-        last = await repository.changed(last)
-        count = await repository.count()
-        facts = {"event": "revision", "revision": last, "resources": count}
-        tell_of(arguments, facts, f"revision {last}: {counted(count, 'resource')}")
-
-
-async def run_watch(arguments: argparse.Namespace) -> None:
-    address, text = registration_address(arguments), _text(arguments.text)
+@_command({"directory DIR": "of the provider", "--name NAME = metadata": "its own", **STORE})
+async def run_verify(arguments: argparse.Namespace) -> int:
+    """Evaluate all rules anew, and compare with what a stopped provider keeps."""
+    directory, name = Path(arguments.directory), arguments.name
+    if not directory.is_dir():
+        raise UnreadableInput(f"there is no directory {directory}")
     with (
-        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
-        TemporaryDirectory() as folder,
+        opened(await _rows(arguments)) as rows,
+        MetadataProvider(directory, name, rows) as provider,
     ):
-        async with (
-            MetadataRepository(
-                *(Path(folder) / "cache", address, f"watch-{token_hex(8)}"),
-                provider=arguments.provider,
-                is_temporary=True,
-            ) as repository,
-            background_tasks(trio.open_nursery()) as nursery,
-        ):
-            nursery.start_soon(_tell_matches, arguments, repository, text)
-            async for _ in signals:
-                break
-
-
-async def _tell_matches(
-    arguments: argparse.Namespace, repository: MetadataRepository, rule: str
-) -> None:
-    await repository.add_rule(rule, wait=False)
-    async for each in repository.watch():
-        tell_of(arguments, each._asdict(), f"{each.event}\t{each.resource}")
-
-
-def run_query(arguments: argparse.Namespace) -> None:
-    text = _text(arguments.text)
-    with ExitStack() as stack:
-        cache: RemoteCache | MetadataCache
-        if arguments.file.startswith(PREFIXES):
-            cache = RemoteCache(arguments.file, arguments.credentials, arguments.certificate)
-        elif Path(arguments.file).is_file():
-            cache = stack.enter_context(MetadataCache(arguments.file))
-        else:
-            raise UnreadableInput(f"there is no cache {arguments.file}")
-        if arguments.explain:
-            sql = cache.explain(text)
-            tell_of(arguments, {"sql": sql}, sql)
-        else:
-            _tell_answer(arguments, cache.query(text))
-
-
-def _tell_answer(arguments: argparse.Namespace, answer: Answer) -> None:
-    for row in answer.rows:
-        tell_of(arguments, {"row": list(row)}, "\t".join(row))
-    if arguments.json:
-        print_json(
-            {
-                "revision": answer.revision,
-                "complete": answer.complete,
-                "rules": list(answer.rules),
-            }
-        )
-        return
-    whether = "complete" if answer.complete else "perhaps not complete"
-    say(f"{counted(len(answer.rows), 'row')} as of revision {answer.revision}, {whether}")
-    for rule in answer.rules:
-        say(f"it would be with the rule: {rule}")
-
-
-# --- values -------------------------------------------------------------------------------------
+        differences = provider.verify()
+    for each in differences:
+        tell_of(arguments, {"difference": each}, each)
+    if not differences and not arguments.json:
+        say("all that is kept is right")
+    return EXIT_DATA if differences else EXIT_OK
 
 
 def _text(said: str) -> str:
