@@ -56,8 +56,7 @@ from overlay.stores import SQLITE, TRIAL, check_store
 from overlay.topology import TopologyError, load_topology, parse_topology
 from registration.metadata.browsing import SHOWN
 from registration.metadata.provider import Outcome
-from registration.metadata.provider_reader import BATCH_MAX
-from registration.metadata.repository_cache import Answer
+from registration.metadata.provider_reader import BATCH_MAX, portions
 
 F = TypeVar("F", bound=Callable[..., Any])
 log = logging.getLogger("onyx.process")
@@ -251,21 +250,20 @@ async def run_register(arguments: argparse.Namespace) -> int:
 _BATCH_BYTES = 3 * 1024 * 1024
 
 
+def _length(document: tuple[str, bytes]) -> int:
+    return len(document[1])
+
+
 async def _register(
     client: MetadataClient, documents: Mapping[str, Mapping[str, bytes]], dry_run: bool
 ) -> list[Outcome]:
     """By media type and URI, in batches of one home."""
-    outcomes = []
-    for media_type, texts in documents.items():
-        for uris in (await client.by_home(texts)).values():
-            batch: dict[str, bytes] = {}
-            for uri in uris:
-                if batch and sum(map(len, batch.values())) + len(texts[uri]) > _BATCH_BYTES:
-                    outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
-                    batch = {}
-                batch[uri] = texts[uri]
-            outcomes.append(await client.register(batch, media_type, dry_run=dry_run))
-    return outcomes
+    return [
+        await client.register(dict(some), media_type, dry_run)
+        for media_type, texts in documents.items()
+        for uris in (await client.by_home(texts)).values()
+        for some in portions([(uri, texts[uri]) for uri in uris], _length, _BATCH_BYTES)
+    ]
 
 
 @_command({"uris URI...": "of a document"} | CHANGES)
@@ -442,11 +440,8 @@ def run_query(arguments: argparse.Namespace) -> None:
         if arguments.explain:
             sql = cache.explain(text)
             tell_of(arguments, {"sql": sql}, sql)
-        else:
-            _tell_answer(arguments, cache.query(text))
-
-
-def _tell_answer(arguments: argparse.Namespace, answer: Answer) -> None:
+            return
+        answer = cache.query(text)
     for row in answer.rows:
         tell_of(arguments, {"row": row}, "\t".join(row))
     if arguments.json:

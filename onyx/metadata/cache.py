@@ -26,16 +26,13 @@ class MetadataCache(RepositoryCache):
         """
         try:
             self._connection = open_tables(Path(file), synchronous="FULL")
+            try:
+                super().__init__(repository, self._connection)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as error:
             raise StoreUnusable(f"{file}: {error}") from None
-        try:
-            super().__init__(repository, self._connection)
-        except sqlite3.Error as error:
-            self._connection.close()
-            raise StoreUnusable(f"{file}: {error}") from None
-        except BaseException:
-            self._connection.close()
-            raise
 
     def query(self, text: str, seconds: float = inf) -> Answer:
         """As of a ``RepositoryCache``; Refusal ``timeout`` where it takes longer."""

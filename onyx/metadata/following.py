@@ -159,15 +159,16 @@ class Following:
             sources: dict[str, str] = {}  # the members' ids
             async for delivery in user.results(profile.id):
                 for message in delivery.results:
-                    with _refused():
+                    try:
                         name = read_backbone(message).provider
                         if name not in sources and name in await self._members():
                             with _while_away():
-                                client = MetadataClient(registration, name)
-                                async with client:
+                                async with MetadataClient(registration, name) as client:
                                     sources[name] = await client.source_id()
                         if sources.get(name) == delivery.source:
                             await self.take(message)
+                    except Refusal as refusal:
+                        log.warning("passed over, for it is no message of a member: %s", refusal)
 
     async def _look_now_and_then(self) -> None:
         while True:
@@ -193,12 +194,3 @@ def _while_away() -> Iterator[None]:
         yield
     except UserError as error:
         log.info("a member has not answered: %s", error)
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """A message that is no member's is passed over."""
-    try:
-        yield
-    except Refusal as refusal:
-        log.warning("passed over: %s", refusal)

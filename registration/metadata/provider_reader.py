@@ -582,13 +582,16 @@ class ReaderBeside(ProviderReader):
         return self._reflected() == self.revision
 
 
-def portions(items: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]:
-    """What is said, as much at a time as a message takes; one portion at least."""
+def portions(
+    items: Iterable[T], length: Callable[[T], int], most: int | None = None
+) -> Iterator[list[T]]:
+    """What is said, as much at a time as a message takes, or ``most``; one portion at least."""
+    most = MESSAGE_LENGTH if most is None else most
     some: list[T] = []
     total = 0
     for each in items:
         size = length(each) + _MARKUP
-        if some and total + size > MESSAGE_LENGTH:
+        if some and total + size > most:
             yield some
             some, total = [], 0
         some.append(each)
