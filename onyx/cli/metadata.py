@@ -40,18 +40,20 @@ from onyx.cli.values import (
     tell_of,
 )
 from onyx.cli.verb import Subparsers, Takes, add_noun, add_verb
+from onyx.data_directory import ROWS_FILE
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.listening import bind
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.network_feed import NetworkFeed
-from onyx.metadata.provider_process import rows_of, run_provider
+from onyx.metadata.provider_process import run_provider
 from onyx.metadata.remote_cache import PREFIXES, RemoteCache
 from onyx.metadata.requests import SetAside, shown
 from onyx.metadata.serving import Serving
-from onyx.node_store import Opens, opened
+from onyx.node_store import Opens, open_postgres, opened
 from onyx.registration_client import RegistrationClient
 from overlay import verbs
+from overlay.link.store import Store
 from overlay.stores import SQLITE, TRIAL, check_store
 from overlay.topology import TopologyError, load_topology, parse_topology
 from registration.metadata.browsing import SHOWN
@@ -190,21 +192,22 @@ def _open_admin(nursery: trio.Nursery, arguments: argparse.Namespace, serving: S
 
 async def _rows(arguments: argparse.Namespace) -> Opens:
     """The store of a provider; in a server it is that of a network, which is asked for its name."""
-    store, network = arguments.store, None
-    if store != SQLITE:
-        if store == TRIAL:
-            raise UsageError(f'--store "{TRIAL}" is started with a whole network, by onyx up')
-        try:
-            check_store("--store", store)
-        except TopologyError as error:
-            raise UsageError(f"--store {error.reason}") from None
-        if arguments.topology is None:
-            async with RegistrationClient(registration_address(arguments)) as client:
-                shape = await client.ask(verbs.TopologyShow())
-            network = parse_topology(shape.text, "the running network")
-        else:
-            network = load_topology(arguments.topology)
-    return rows_of(Path(arguments.directory), arguments.name, store, network)
+    store = arguments.store
+    if store == SQLITE:
+        return partial(Store, Path(arguments.directory) / ROWS_FILE)
+    if store == TRIAL:
+        raise UsageError(f'--store "{TRIAL}" is started with a whole network, by onyx up')
+    try:
+        check_store("--store", store)
+    except TopologyError as error:
+        raise UsageError(f"--store {error.reason}") from None
+    if arguments.topology is None:
+        async with RegistrationClient(registration_address(arguments)) as client:
+            shape = await client.ask(verbs.TopologyShow())
+        network = parse_topology(shape.text, "the running network")
+    else:
+        network = load_topology(arguments.topology)
+    return partial(open_postgres, network, f"metadata/{arguments.name}", store)
 
 
 @_command(

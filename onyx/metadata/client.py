@@ -72,6 +72,7 @@ class MetadataClient:
     repositories = _asks(requests.Repositories)
     remove_repository = _asks(requests.RemoveRepository)
     document = _asks(requests.Document)
+    whole = _asks(requests.Whole)
     progress = _asks(requests.AskProgress)
     standing = _asks(requests.AskStanding)
     status = _asks(requests.Status)
@@ -155,9 +156,4 @@ class MetadataClient:
 
     async def documents(self, prefix: str = "") -> dict[str, str]:
         """The digests (SHA-256, hexadecimal) of the documents whose URIs begin so, by URI."""
-        found: dict[str, str] = {}
-        while page := await self.ask(
-            requests.Documents(prefix=prefix, after=max(found, default=""))
-        ):
-            found |= page
-        return found
+        return await requests.all_documents(self.ask, prefix)

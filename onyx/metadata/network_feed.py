@@ -30,11 +30,11 @@ from onyx.data_source import DataSource
 from onyx.errors import UserError
 from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.requests import (
-    Documents,
     PutSchema,
     Question,
     Register,
     Remove,
+    all_documents,
     asked,
     read_answer,
     read_question,
@@ -114,7 +114,7 @@ class NetworkFeed(Serving):
         facts = await self._facts(client)
         documents = facts.documents()
         if self._there is None:
-            self._there = await self._digests(facts.prefix)
+            self._there = await all_documents(self._say, facts.prefix)
         there = {uri: sha256(data).hexdigest() for uri, data in documents.items()}
         changed = [uri for uri, digest in there.items() if self._there.get(uri) != digest]
         gone = [uri for uri in self._there if uri not in there]
@@ -124,13 +124,6 @@ class NetworkFeed(Serving):
         for at in range(0, len(gone), BATCH_MAX):
             await self._say(Remove(uris=gone[at : at + BATCH_MAX]))
         self._there = there
-
-    async def _digests(self, prefix: str) -> dict[str, str]:
-        """Of the documents that the provider has already."""
-        found: dict[str, str] = {}
-        while page := await self._say(Documents(prefix=prefix, after=max(found, default=""))):
-            found |= page
-        return found
 
     async def _facts(self, client: RegistrationClient) -> NetworkFacts:
         shape = await client.ask(verbs.TopologyShow())

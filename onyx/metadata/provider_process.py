@@ -18,27 +18,18 @@ from pathlib import Path
 
 import trio
 
-from onyx.data_directory import ROWS_FILE, directory_locked
+from onyx.data_directory import directory_locked
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, UserError, leaves
 from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.serving import PROVIDER_BASE, Serving
-from onyx.node_store import Opens, open_postgres, taken_store
+from onyx.node_store import Opens, taken_store
 from onyx.store_errors import store_errors
 from overlay.link.row_store import NodeStore
-from overlay.link.store import Store
-from overlay.topology import Topology
 
 AGAIN_SECONDS = 1.0
 
 log = logging.getLogger("onyx.process")
-
-
-def rows_of(directory: Path, name: str, store: str, network: Topology | None) -> Opens:
-    """Of a provider; ``network`` is that of a ``store`` in PostgreSQL."""
-    if network is None:
-        return partial(Store, directory / ROWS_FILE)
-    return partial(open_postgres, network, f"metadata/{name}", store)
 
 
 async def run_provider(

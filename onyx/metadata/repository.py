@@ -22,7 +22,6 @@ from onyx.background import background_tasks
 from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.errors import UserError
-from onyx.metadata import requests
 from onyx.metadata.cache import MetadataCache
 from onyx.metadata.client import MetadataClient
 from onyx.metadata.one_thread import OneThread
@@ -261,16 +260,13 @@ class MetadataRepository:
         """As often as it takes until the provider has answered; ``provider``: it is another one.
         Where it knows of no repository of this name, the cache holds nothing."""
         while True:
-            messages: list[bytes] = []
             number = await self._in_turn(lambda: self.cache.number)
             try:
-                page = await self._client.ask(requests.Whole(repository=self.name))
-                revision = page.revision
+                page = await self._client.whole(self.name)
+                revision, messages = page.revision, [*page.messages]
                 while page.after and page.revision == revision:
+                    page = await self._client.whole(self.name, page.after)
                     messages += page.messages
-                    more = requests.Whole(repository=self.name, after=page.after)
-                    page = await self._client.ask(more)
-                messages += page.messages
                 is_whole = page.revision == revision
             except UserError as error:
                 if error.code in _FINAL:

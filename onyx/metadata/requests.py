@@ -7,7 +7,7 @@ One that a ProviderReader answers changes nothing, and is carried out beside tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from inspect import signature
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, Union, get_args
@@ -32,6 +32,7 @@ from registration.metadata.provider_reader import (
 )
 
 A = TypeVar("A")
+Page: TypeAlias = dict[str, str]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
 Uris: TypeAlias = Annotated[Sequence[str], Meta(max_length=BATCH_MAX)]
 
@@ -262,6 +263,14 @@ def only_reads(kind: type[Question[Any]]) -> bool:
 @cache
 def _arguments(kind: type[Question[Any]]) -> list[str]:
     return list(signature(kind.does).parameters)[1:]
+
+
+async def all_documents(ask: Callable[[Documents], Awaitable[Page]], prefix: str) -> Page:
+    """All pages."""
+    found: Page = {}
+    while page := await ask(Documents(prefix=prefix, after=max(found, default=""))):
+        found |= page
+    return found
 
 
 def asked(question: Question[Any]) -> bytes:
