@@ -29,8 +29,9 @@ from benchmarks.network.helper import questions, say
 from onyx.broker.broker import run_broker
 from onyx.broker.network import control_plane as known_shapes
 from onyx.data_directory import DataDirectory
+from onyx.garbage import leave_survivors_alone
 from onyx.listening import NodeSockets, bind, bound_address
-from onyx.node_process import doors_of, leave_survivors_alone, node_limits
+from onyx.node_process import doors_of, node_limits
 from onyx.node_store import open_store, taken_store
 from overlay.link.core_context import Surroundings
 from overlay.link.open_files import allow_connections

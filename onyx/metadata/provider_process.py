@@ -21,6 +21,7 @@ import trio
 from onyx.data_directory import directory_locked
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, UserError, leaves
+from onyx.garbage import leave_survivors_alone
 from onyx.metadata.provider import MetadataProvider
 from onyx.metadata.serving import PROVIDER_BASE, Serving
 from onyx.node_store import Opens, taken_store
@@ -52,6 +53,7 @@ async def run_provider(
             opened = partial(MetadataProvider, directory, name, rows)
             with await trio.to_thread.run_sync(opened) as provider:
                 served, is_told = serving(source, provider), False
+                leave_survivors_alone()
                 while True:
                     try:
                         async with source:

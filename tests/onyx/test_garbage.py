@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from onyx import node_process as garbage
-from onyx.node_process import leave_survivors_alone
+from onyx import garbage
+from onyx.garbage import leave_survivors_alone
 
 
 class Ring:
