@@ -100,7 +100,7 @@ _PLAN = _line(
     "topology partitions_by_broker:dict[str,int]",
 )
 
-_CHANGED = _line("MetadataChanged", "revision:int effects:dict[str,Any]")
+_CHANGED = _line("MetadataChanged", "revision:int effects:dict[str,Any] by_rule:dict[str,Any]?")
 
 LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "source remove": (_line("SourceRemoved", "event id"),),
@@ -220,7 +220,8 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         _line("RuleListed", of=RuleListed),
         _line(
             "MetadataRuleChanged",
-            "revision:int effects:dict[str,Any] rule:str? sparql:str? suspended:str?",
+            "revision:int effects:dict[str,Any] by_rule:dict[str,Any]? rule:str? sparql:str? "
+            "suspended:str?",
         ),
     ),
     "metadata browse": (

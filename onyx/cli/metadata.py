@@ -83,7 +83,7 @@ EXAMPLES = """\
 """
 PROVIDER = {"--provider NAME = metadata": "the source as which the provider publishes (metadata)"}
 WAIT = {"--wait {all}": "until all providers that hold the same have it, a minute at most"}
-DRY_RUN = {"--dry-run": "change nothing, and say what would be"}
+DRY_RUN = {"--dry-run": "change nothing, and say what would be, by which rules"}
 LOST = {"--fail-if-lost": "exit code 65 if a repository loses a resource by it"}
 STORE = {
     f"--store URL = {SQLITE}": "its documents, rules and messages are in a PostgreSQL server; a "
@@ -632,11 +632,13 @@ def _told(arguments: argparse.Namespace, outcomes: Iterable[Outcome], **more: An
         effects = {name: each._asdict() for name, each in outcome.effects.items()}
         is_lost = is_lost or any(each["left"] for each in effects.values())
         if arguments.json:
-            print_json({"revision": outcome.revision, "effects": effects, **more})
+            rules = {"by_rule": outcome.rules} if arguments.dry_run else {}
+            print_json({"revision": outcome.revision, "effects": effects, **rules, **more})
             continue
         say(f"{'would be ' if arguments.dry_run else ''}revision {outcome.revision}")
         for name, each in effects.items():
             for word, uris in each.items():
                 for uri in uris:
-                    print(f"{name}\t{word}\t{uri}", flush=True)
+                    by = outcome.rules.get(name, {}).get(uri, ())
+                    print("\t".join((name, word, uri, *filter(None, [" ".join(by)]))), flush=True)
     return EXIT_DATA if is_lost and getattr(arguments, "fail_if_lost", False) else EXIT_OK

@@ -295,6 +295,8 @@ def shown(value: object) -> Any:
         value = msgspec.structs.asdict(value)
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
+    elif isinstance(value, Outcome):
+        value = vars(value)
     if isinstance(value, dict):
         return {name: shown(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from functools import wraps
 from itertools import islice
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -94,11 +95,14 @@ class RepositoryEffects(NamedTuple):
     changed: tuple[str, ...] = ()
 
 
-class Outcome(NamedTuple):
-    """``revision``: the one from which on it holds; of a rehearsal the one that it would be."""
+@dataclass(frozen=True)
+class Outcome:
+    """``revision``: the one from which on it holds; of a rehearsal the one that it would be, with
+    ``rules``: by repository and URI, the ids of the rules that have it come, leave or change."""
 
     revision: int
     effects: dict[str, RepositoryEffects]
+    rules: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict, compare=False)
 
 
 class RuleInfo(NamedTuple):
@@ -165,6 +169,7 @@ class Provider(ProviderReader):
         """What is in memory, from the store; anew after what was not carried out."""
         # Of the turn that is under way.
         self._effects: dict[str, RepositoryEffects] = {}
+        self._by_rule: dict[str, dict[str, tuple[str, ...]]] = {}
         self._new_rules: dict[str, RuleRow | None] = {}
         self._new_names: dict[str, NameRow | None] = {}
         self._absent: set[str] = set()  # names that no rule has in the store
@@ -600,7 +605,20 @@ class Provider(ProviderReader):
         }
 
     def _said(self) -> Outcome:
-        return Outcome(self.revision, self._effects)
+        return Outcome(self.revision, self._effects, self._by_rule)
+
+    def _note_rules(self, *parts: str) -> None:
+        """The rules that match, by the tables as they are, the resources of these effects."""
+        known, matching = self._filter.statements.known, self._filter.matching
+        for name, effects in self._effects.items():
+            row = self._repositories.get(name)
+            uris = [uri for part in parts for uri in getattr(effects, part)]
+            if row is not None and uris:
+                numbers = known(uris)
+                self._by_rule.setdefault(name, {}).update(
+                    (uri, tuple(f"r{each}" for each in sorted(matching(row.number, number))))
+                    for uri, number in numbers.items()
+                )
 
     # --- turns ----------------------------------------------------------------------------
 
@@ -608,7 +626,7 @@ class Provider(ProviderReader):
     def _turn(self, dry_run: bool = False) -> Iterator[None]:
         """All of it, or nothing."""
         self._catch_up()
-        self._effects = {}
+        self._effects, self._by_rule = {}, {}
         for each in (self._absent, self._withdrawn_pairs, self._suspended):
             each.clear()
         self._tables.execute("BEGIN IMMEDIATE")
@@ -618,7 +636,11 @@ class Provider(ProviderReader):
             yield
             self._pairs.is_limited = False
             if dry_run:
+                effects, by_rule = self._effects, self._by_rule
+                self._note_rules("came", "changed")
                 self._back()
+                self._effects, self._by_rule = effects, by_rule
+                self._note_rules("left")
                 return
             self._filter.note_uses()
             for key, rule in self._new_rules.items():

@@ -112,7 +112,7 @@ def _commands(shell: Shell, path: Path) -> None:
     (path / "folder" / "92.ttl").unlink()
     assert shell.run(*sync, "--dry-run", "--fail-if-lost") == EXIT_DATA
     left = f"L1\tleft\t{PREFIX}92.ttl#host"
-    assert shell.out.splitlines() == [left]
+    assert shell.out.splitlines() == [f"{left}\t{rule}"]
     assert shell.lines(*sync) == [left]
     explain = ("metadata", "explain", "L1")
     info, host = (f"{PREFIX}128.ttl#{each}" for each in ("info", "host"))

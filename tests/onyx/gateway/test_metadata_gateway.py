@@ -34,6 +34,8 @@ async def test_a_provider_is_asked_and_looked_at(
             rule = {"repository": "L1", "rules": [[RULE, ""]]}
             (tried,) = (await ask("POST", f"{v1}/rule/add", {**rule, "dry_run": True})).said
             (added,) = (await ask("POST", f"{v1}/rule/add", rule)).said
+            by_rule = [each["outcome"].pop("rules") for each in (tried, added)]
+            assert by_rule == [{"L1": {HOST: ["r1"]}}, {}]
             assert tried == added
             assert added["outcome"]["effects"] == {
                 "L1": {"came": [HOST], "left": [], "changed": []}

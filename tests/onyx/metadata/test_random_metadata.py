@@ -102,10 +102,30 @@ class Run:
             return self.put_schema()
         return self.register()
 
+    def matching(self) -> dict[str, dict[str, set[str]]]:
+        """By repository and resource the rules that match it."""
+        found: dict[str, dict[str, set[str]]] = {}
+        for name in self.provider.repositories():
+            for row in self.provider.rules(name):
+                for uri in self.provider.matches(f"r{row.number}"):
+                    found.setdefault(name, {}).setdefault(uri, set()).add(f"r{row.number}")
+        return found
+
+    def check_rules(self, would: Outcome, before: dict[str, dict[str, set[str]]]) -> None:
+        """A rehearsal says by which rules it is."""
+        now = self.matching()
+        for name, effects in would.effects.items():
+            for part, of in (("came", now), ("changed", now), ("left", before)):
+                for uri in getattr(effects, part):
+                    assert {*would.rules[name][uri]} == of[name][uri]
+
     def carry_out(self, step: Step) -> Outcome:
         would = step.ask(self.provider, True) if self.random.random() < 0.3 else None
+        before = {} if would is None else self.matching()
         done = step.ask(self.provider, False)
         assert would in (None, done)
+        if would is not None:
+            self.check_rules(would if isinstance(would, Outcome) else would.outcome, before)
         return done.outcome if isinstance(done, RuleInfo) else done
 
     def add_rule(self) -> Step | None:
