@@ -260,20 +260,19 @@ class MetadataRepository:
         """As often as it takes until the provider has answered; ``provider``: it is another one.
         Where it knows of no repository of this name, the cache holds nothing."""
         while True:
-            number = await self._in_turn(lambda: self.cache.number)
+            number, known = await self._in_turn(lambda: (self.cache.number, self.cache.digests()))
             try:
-                page = await self._client.whole(self.name)
+                page = await self._client.whole(self.name, known=known)
                 revision, messages = page.revision, [*page.messages]
                 while page.after and page.revision == revision:
-                    page = await self._client.whole(self.name, page.after)
+                    page = await self._client.whole(self.name, page.after, known)
                     messages += page.messages
                 is_whole = page.revision == revision
             except UserError as error:
                 if error.code in _FINAL:
                     raise
                 messages, is_whole = [], error.code == "no-such-repository"
-            if is_whole:
-                await self._in_turn(self.cache.replace, messages, number, provider)
+            if is_whole and await self._in_turn(self.cache.replace, messages, number, provider):
                 return
             await anyio.sleep(AGAIN_SECONDS)
 

@@ -196,6 +196,7 @@ class Whole(Question[WholePage], frozen=True, tag="whole"):
 
     repository: Name
     after: tuple[int, int] = (0, 0)
+    known: bytes = b""
 
 
 class SetAside(Question[dict[str, str]], frozen=True, tag="aside"):

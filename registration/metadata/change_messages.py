@@ -10,6 +10,7 @@
       <match resource="http://e/doc.rdf#host"/>          matched: new, or changed
       <drop resource="http://e/doc.rdf#old"/>            no longer matched
       <about resource="http://e/doc.rdf#info"/>          given whole, as each that is matched is
+      <kept resource="http://e/doc.rdf#info"/>           not given: the repository has it already
       <triples>...</triples>                             N-Triples: all that is said of both
     </change>
 
@@ -85,6 +86,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     matched: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     triples: str = ""
 
     def to_bytes(self) -> bytes:
@@ -111,7 +113,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
                 f'<rule id="{escaped_value(rule.id)}"{said}>{escaped_text(rule.text)}</rule>'
             )
         about = [each for each in self.about if each not in matched]
-        for word, resources in (("match", self.matched), ("drop", self.dropped), ("about", about)):
+        named = {"match": self.matched, "drop": self.dropped, "about": about, "kept": self.kept}
+        for word, resources in named.items():
             parts += [f'<{word} resource="{escaped_value(each)}"/>' for each in resources]
         if triples:
             parts.append(f"<triples>{triples}</triples>")
@@ -142,7 +145,7 @@ def _change(stream: ElementStream) -> Change:
     to: dict[str, To] = {}
     schema = ("", "")
     rules: list[RuleSaid] = []
-    named: dict[str, list[str]] = {"match": [], "drop": [], "about": []}
+    named: dict[str, list[str]] = {"match": [], "drop": [], "about": [], "kept": []}
     triples = ""
     for child in stream.children_of(0):
         word = stream.name_of(child).local
@@ -159,6 +162,7 @@ def _change(stream: ElementStream) -> Change:
             named[word].append(values["resource"])
         elif word == "triples":
             triples = stream.string_value(child)
+    kept = set(named["kept"])
     return Change(
         provider=said["provider"],
         number=int(said["number"]),
@@ -169,7 +173,8 @@ def _change(stream: ElementStream) -> Change:
         rules=tuple(rules),
         matched=tuple(named["match"]),
         dropped=tuple(named["drop"]),
-        about=(*named["match"], *named["about"]),
+        about=(*(uri for uri in named["match"] if uri not in kept), *named["about"]),
+        kept=tuple(named["kept"]),
         triples=triples,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 
 import pyoxigraph
 
@@ -12,6 +13,7 @@ from formats.graph.oxigraph_faults import refusal_of
 from formats.graph.vocabulary import XSD
 from registration.metadata.documents import Statement
 
+DIGEST_LENGTH = 8
 _STRING = XSD + "string"
 # Characters that the syntax escapes, and those that XML cannot carry.
 _ESCAPED = {
@@ -63,3 +65,8 @@ def read_n_triples(text: str) -> list[Statement]:
     except SyntaxError as error:
         raise refusal_of(error) from None
     return found
+
+
+def said_digest(lines: Iterable[str]) -> bytes:
+    """Of all that is said of a resource, in whatever order: DIGEST_LENGTH bytes."""
+    return blake2b("".join(sorted(lines)).encode(), digest_size=DIGEST_LENGTH).digest()

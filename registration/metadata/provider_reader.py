@@ -8,7 +8,7 @@ however long the next one takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from hashlib import sha256
@@ -36,6 +36,7 @@ from registration.metadata.documents import MetadataRefused, syntax_of
 from registration.metadata.explanation import Explanation, failures, ways_up
 from registration.metadata.filter_tables import Tables
 from registration.metadata.metadata_filter import MatchTables
+from registration.metadata.n_triples import DIGEST_LENGTH, said_digest
 from registration.metadata.rule_sparql import read_rule
 from registration.metadata.rules import Rule
 
@@ -335,10 +336,16 @@ class ProviderReader:
         return [zstandard.decompress(row.body) for row in rows if repository in row.to]
 
     def whole(
-        self, repository: str, after: tuple[int, int] = (0, 0), *, owner: str = ""
+        self,
+        repository: str,
+        after: tuple[int, int] = (0, 0),
+        known: bytes = b"",
+        *,
+        owner: str = "",
     ) -> WholePage:
         """All that a repository is to hold, as messages with the number of the last one for it,
-        which replace what it has; the page behind ``after``."""
+        which replace what it has; the page behind ``after``.  ``known``: the digests of what it has
+        already, which is not said again."""
         row = self._check_known(repository, owner)
         parts: list[dict[str, Any]] = []
         if not any(after):
@@ -346,17 +353,20 @@ class ProviderReader:
             parts.append({"schema": self._schema_said()})
             parts += [{"rules": tuple(some)} for some in portions(rules, rule_length)]
         last, done = after
+        digests = frozenset(
+            known[at : at + DIGEST_LENGTH] for at in range(0, len(known), DIGEST_LENGTH)
+        )
         left = sorted(each for number, each in self._filter.held(row.number) if each > last)
         length = 0
         while left and length < PAGE_LENGTH:
             some, left = left[:_AT_ONCE], left[_AT_ONCE:]
-            (said,) = self._parts([(some, ())])
+            (said,) = self._parts([(some, ())], digests)
             for at, part in enumerate(islice(said, done, None), done):
                 if length >= PAGE_LENGTH:
                     left, done = some, at
                     break
                 parts.append(part)
-                length += len(part["triples"])
+                length += len(part["triples"]) + sum(map(len, part["kept"]))
             else:
                 last, done = some[-1], 0
         to = {repository: To(0, not left, row.digest)}
@@ -477,7 +487,9 @@ class ProviderReader:
         )
 
     def _parts(
-        self, groups: Iterable[tuple[Sequence[int], Sequence[int]]]
+        self,
+        groups: Iterable[tuple[Sequence[int], Sequence[int]]],
+        known: Collection[bytes] = (),
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """What is said of the matched and dropped resources of each group, in messages that are not
         too long.  PERF: all are read at once."""
@@ -491,6 +503,9 @@ class ProviderReader:
             is_matched = set(matched)
             for each in sorted(_reached(links, is_matched)):
                 word = "matched" if each in is_matched else "about"
+                if known and said_digest(lines[each]) in known:
+                    said.append((f"{word} kept", uris[each], ""))
+                    continue
                 text = "".join(lines[each])
                 if len(text) <= MESSAGE_LENGTH:  # PERF: as most are
                     said.append((word, uris[each], text))
@@ -615,10 +630,12 @@ def _reached(links: Mapping[int, Sequence[int]], start: Iterable[int]) -> set[in
 
 def _part(said: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
     """The fields of a Change that say it."""
-    uris: dict[str, dict[str, None]] = {"matched": {}, "dropped": {}, "about": {}}
-    for word, uri, _ in said:
-        uris[word][uri] = None
-    uris["about"] = uris["matched"] | uris["about"]
+    uris: dict[str, dict[str, None]] = {"matched": {}, "dropped": {}, "about": {}, "kept": {}}
+    for words, uri, _ in said:
+        for word in words.split():
+            uris[word][uri] = None
+    about = uris["matched"] | uris["about"]
+    uris["about"] = {uri: None for uri in about if uri not in uris["kept"]}
     triples = "".join([text for _, _, text in said])
     return {"triples": triples, **{word: tuple(of) for word, of in uris.items()}}
 

@@ -26,7 +26,7 @@ from registration.metadata.change_messages import (
 from registration.metadata.documents import Statement, read_document, syntax_of
 from registration.metadata.filter_tables import Tables, clear, create
 from registration.metadata.implied import missing, with_paths
-from registration.metadata.n_triples import n_triples, read_n_triples
+from registration.metadata.n_triples import n_triples, read_n_triples, said_digest
 from registration.metadata.plain_views import make_views
 from registration.metadata.query_sql import query_sql
 from registration.metadata.rule_sparql import read_query, read_rule
@@ -166,18 +166,20 @@ class RepositoryCache:
 
     def replace(
         self, messages: Sequence[bytes], asked_at: int = -1, provider: str | None = None
-    ) -> None:
+    ) -> bool:
         """Hold what these messages say instead of all that the provider has said before
         (``Provider.whole``), unless that was later; ``asked_at``: the number that it had then, if
         the provider may be at a smaller one; ``provider``: another one, from now on.  Without
-        messages: hold nothing."""
+        messages: hold nothing.  False where they keep what may be otherwise by now."""
         changes = [read_change(each) for each in messages]
         number, digest, revision, time = 0, "", 0, 0.0
         if changes:
             number, revision, time = changes[-1].number, changes[-1].revision, changes[-1].time
             digest = changes[-1].to[self.repository].digest
         if provider is None and number < self.number != asked_at:
-            return
+            return True
+        if asked_at != self.number and any(each.kept for each in changes):
+            return False
         with self._change():
             if provider is not None:
                 self._note("former", self.provider)
@@ -186,12 +188,19 @@ class RepositoryCache:
             for table in ("matched", "own_rules", "pending"):
                 self._tables.execute(f"DELETE FROM {table}")
             self._parsed = None
-            self._collect(set(self._subjects(GLOBAL)))
             self._carry_out(changes)
+            self._collect(set(self._subjects(GLOBAL)))
             self._note("number", str(number))
             self._note("digest", digest)
             self._note("revision", str(revision))
             self._note("time", repr(time))
+        return True
+
+    def digests(self) -> bytes:
+        """Of all that is held of the provider's, a resource after the other, so that it need not
+        say it again."""
+        said = self._statements.statements(self._subjects(GLOBAL), GLOBAL)
+        return b"".join(said_digest(n_triples(each)) for each in said.values())
 
     @contextmanager
     def _change(self) -> Iterator[None]:

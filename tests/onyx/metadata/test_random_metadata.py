@@ -248,11 +248,11 @@ def resources(statements: Iterable[Statement]) -> dict[str, str]:
     return {subject: "".join(shown(said)) for subject, said in by_subject.items()}
 
 
-def whole(provider: Provider, name: str) -> list[bytes]:
+def whole(provider: Provider, name: str, known: bytes = b"") -> list[bytes]:
     messages = []
     after: tuple[int, int] | None = (0, 0)
     while after:
-        page = provider.whole(name, after)
+        page = provider.whole(name, after, known)
         messages += page.messages
         after = page.after
     return messages
@@ -260,11 +260,15 @@ def whole(provider: Provider, name: str) -> list[bytes]:
 
 def check_whole(of: Run, name: str, cache: RepositoryCache) -> None:
     """What a cache is sent that has lost its way is what it would hold; it had something else."""
-    messages = whole(of.provider, name)
     with MetadataCache(of.path / f"{name} anew", name) as anew:
-        for message in of.provider.changes(name)[: of.random.randint(0, 3)]:
+        for message in of.provider.changes(name)[: of.random.randint(0, 30)]:
             anew.apply(message)
-        anew.replace(messages)
+        known = anew.digests() if of.random.random() < 0.7 else b""
+        messages = whole(of.provider, name, known)
+        kept = {uri for each in messages for uri in read_change(each).kept}
+        assert all(anew.resources()[uri] == cache.resources()[uri] for uri in kept)
+        assert anew.replace(messages, anew.number - 1) == (not kept or anew.number > cache.number)
+        assert anew.replace(messages, anew.number)
         assert anew.resources() == cache.resources()
         assert (anew.number, anew.revision) == (cache.number, of.provider.revision)
         assert sorted(anew.rules()) == sorted(cache.rules())
@@ -514,7 +518,7 @@ class FaultyRun(Run):
     def replace(self, name: str) -> None:
         cache = self.caches[name]
         try:
-            messages = whole(self.provider, name)
+            messages = whole(self.provider, name, cache.digests())
         except MetadataRefused:  # the rows are older than the repository
             messages = []
         cache.replace(messages, cache.number)
