@@ -30,7 +30,9 @@ def running(registration: str, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "ONYX_REGISTRATION": registration}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, "-m", "onyx", "metadata", *words]
-    return subprocess.Popen(command, text=True, env=environment, **pipes)
+    # A session of its own: the kernel has what is stopped go on where a group of processes becomes
+    # an orphan, as that of the tests does when another one's process starts.
+    return subprocess.Popen(command, text=True, env=environment, start_new_session=True, **pipes)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:
