@@ -14,6 +14,7 @@ from onyx.metadata.network_feed import N_TRIPLES
 from overlay.answers import SourceInfo
 from overlay.topology import parse_topology
 from registration.metadata.network_facts import SCHEMA, NetworkFacts, SchemaFacts
+from registration.metadata.provider import Outcome
 from tests.onyx.networks import small_topology_text
 
 XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:nitf">
@@ -93,7 +94,7 @@ def test_what_is_as_it_was_changes_nothing(provider: MetadataProvider) -> None:
     provider.register(FACTS.documents(), N_TRIPLES)
     provider.add_rule("L1", BUSY)
     revision = provider.revision
-    assert provider.put_schema(SCHEMA.encode(), "text/turtle") == (revision, {})
+    assert provider.put_schema(SCHEMA.encode(), "text/turtle") == Outcome(revision, {})
     assert not provider.register(FACTS.documents(), N_TRIPLES).effects
     slower = FACTS._replace(loads={"B1": 11})
     (left,) = provider.register(slower.documents(), N_TRIPLES).effects["L1"].left
