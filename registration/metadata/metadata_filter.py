@@ -94,13 +94,13 @@ class MatchTables:
         found = self._tables.execute(query, (after, subscription, limit))
         return [number for (number,) in found]
 
-    def matching(self, repository: int, resource: int) -> list[int]:
-        """The rules of a repository that match a resource."""
+    def matching(self, repository: int, resource: int, limit: int = -1) -> list[int]:
+        """The rules of a repository that match a resource, or so many of them."""
         query = (
             "SELECT DISTINCT e.subscription FROM matches m"
-            " CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ? WHERE m.res = ?"
+            " CROSS JOIN ends e ON e.rule = m.rule AND e.repository = ? WHERE m.res = ? LIMIT ?"
         )
-        return [rule for (rule,) in self._tables.execute(query, (repository, resource))]
+        return [rule for (rule,) in self._tables.execute(query, (repository, resource, limit))]
 
     def held(self, repository: int | None = None) -> list[Pair]:
         """What each repository's rules match, or those of one."""

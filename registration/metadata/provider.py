@@ -84,6 +84,7 @@ from registration.metadata.schema_conformance import check_conformance, conflict
 NAME_LENGTH_MAX = 256
 CATCH_UP_MAX = 1_000  # revisions
 SCHEMA_BYTES_MAX = 2 * 1024 * 1024
+RULES_SHOWN = 100  # of one effect of a rehearsal
 
 
 class RepositoryEffects(NamedTuple):
@@ -98,7 +99,8 @@ class RepositoryEffects(NamedTuple):
 @dataclass(frozen=True)
 class Outcome:
     """``revision``: the one from which on it holds; of a rehearsal the one that it would be, with
-    ``rules``: by repository and URI, the ids of the rules that have it come, leave or change."""
+    ``rules``: by repository and URI, the ids of the rules that have it come, leave or change, at
+    most RULES_SHOWN of them."""
 
     revision: int
     effects: dict[str, RepositoryEffects]
@@ -614,11 +616,10 @@ class Provider(ProviderReader):
             row = self._repositories.get(name)
             uris = [uri for part in parts for uri in getattr(effects, part)]
             if row is not None and uris:
-                numbers = known(uris)
-                self._by_rule.setdefault(name, {}).update(
-                    (uri, tuple(f"r{each}" for each in sorted(matching(row.number, number))))
-                    for uri, number in numbers.items()
-                )
+                by_uri = self._by_rule.setdefault(name, {})
+                for uri, number in known(uris).items():
+                    rules = sorted(matching(row.number, number, RULES_SHOWN))
+                    by_uri[uri] = tuple(f"r{each}" for each in rules)
 
     # --- turns ----------------------------------------------------------------------------
 
