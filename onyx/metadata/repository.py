@@ -2,7 +2,7 @@
 
 The repository has one profile for its whole life, whatever its rules are, so that a change of rules
 changes no routing table.  Each delivery is applied in the transaction that stores its position.  A
-message that is missing shows by the number before it: then the repository asks for the whole of it,
+message that is missing shows by the number before it: then the repository asks for the difference,
 and answers meanwhile as of the revision that it has.
 """
 
@@ -259,8 +259,14 @@ class MetadataRepository:
     async def _ask_for_all(self, provider: str | None = None) -> None:
         """As often as it takes until the provider has answered; ``provider``: it is another one.
         Where it knows of no repository of this name, the cache holds nothing."""
+        number, known = -1, b""
+
+        def look() -> tuple[int, bytes]:
+            now = self.cache.number
+            return now, known if now == number else self.cache.digests()
+
         while True:
-            number, known = await self._in_turn(lambda: (self.cache.number, self.cache.digests()))
+            number, known = await self._in_turn(look)
             try:
                 page = await self._client.whole(self.name, known=known)
                 revision, messages = page.revision, [*page.messages]
