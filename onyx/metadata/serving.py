@@ -7,8 +7,8 @@
 
 A message is published until its root broker has taken it, and forgotten then.  One that a crash let
 through twice has the same key, its digest, and is taken once.  One that the broker refuses is left
-out: a repository that misses it asks for the whole.  A store that fails, or is another process's by
-now, ends it; one that is full does not.
+out: a repository that misses it asks for the difference.  A store that fails, or is another
+process's by now, ends it; one that is full does not.
 
 A member of a backbone first asks the others what has changed while it was away: until then nobody
 writes.  It passes on what another member is the home of.
@@ -101,11 +101,15 @@ class Serving:
 
     async def look(self) -> None:
         """Keep what ``counts`` say that it has, until it is cancelled."""
-        counts = self.counts
         while True:
-            if self.provider.revision != counts.has.revision or counts.has.waiting:
-                counts.has = await self._in_turn(self.provider.status)
+            await self.recount()
             await anyio.sleep(GAUGE_SECONDS)
+
+    async def recount(self) -> None:
+        """Look once, where something may have changed."""
+        counts = self.counts
+        if self.provider.revision != counts.has.revision or counts.has.waiting:
+            counts.has = await self._in_turn(self.provider.status)
 
     async def run(self) -> None:
         """Answer and publish until it is cancelled, or the source is closed."""
