@@ -254,7 +254,8 @@ _BATCH_BYTES = 3 * 1024 * 1024
 
 
 def _length(document: tuple[str, bytes]) -> int:
-    return len(document[1])
+    """At least so much that a batch has no more documents than a provider takes."""
+    return max(len(document[1]), _BATCH_BYTES // BATCH_MAX)
 
 
 async def _register(

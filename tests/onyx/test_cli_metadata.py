@@ -10,7 +10,9 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from onyx.cli.metadata import _BATCH_BYTES, _length
 from onyx.errors import EXIT_BUSY, EXIT_DATA
+from registration.metadata.provider_reader import BATCH_MAX, portions
 from tests.onyx.metadata.test_explanation import DOCUMENT, SCHEMA
 from tests.onyx.metadata.test_metadata_network import ASKED, RULE, SAFETY_SECONDS
 from tests.onyx.test_cli_network import Shell, shell
@@ -101,6 +103,13 @@ def test_a_standby_goes_on_with_rows_in_postgresql(
     verify = ("metadata", "verify", "--name", *rows)
     for directory in ("standby", "first"):  # the filter of one of them is behind
         assert shell.lines(*verify, tmp_path / directory) == []
+
+
+def test_a_batch_has_no_more_documents_than_a_provider_takes() -> None:
+    tiny = [(f"{PREFIX}{number}", b"") for number in range(25_000)]
+    batches = [*portions(tiny, _length, _BATCH_BYTES)]
+    assert max(map(len, batches)) <= BATCH_MAX
+    assert [each for batch in batches for each in batch] == tiny
 
 
 def _commands(shell: Shell, path: Path) -> None:
