@@ -48,13 +48,13 @@ from yfilter.index.automaton import KeyTable, SubscriberRuns
 from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
 from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
-from yfilter.index.ways import Verified, Ways, ways_of
+from yfilter.index.ways import Ways, ways_of
 from yfilter.language.budget import too_much_time
 from yfilter.language.interpreted_result import first_told, selected, tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part
-from yfilter.language.positions import divided
+from yfilter.language.positions import divided, is_positional
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, Profile
+from yfilter.language.query_ast import Expression, PathExpression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
@@ -395,7 +395,10 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
-    """For the one step of a path; None where that alone does not say what is asked."""
+    """For the one step of a path, whatever its name; None where that does not say what is asked."""
+    assert isinstance(tree, PathExpression)
+    if any(map(is_positional, tree.steps[0].predicates)):
+        return None
     try:
         part = _part(Profile(tree))
     except NeedsWords:
@@ -406,8 +409,6 @@ def _step_recipe(tree: Expression) -> _StepRecipe | None:
     if len(way) != 1:
         return None
     (step,) = way
-    if any(isinstance(condition, Verified) for condition in step.conditions):
-        return None
     return _StepRecipe(recipe_of(step.conditions), len(blanks_in(step.conditions)))
 
 

@@ -60,11 +60,17 @@ def test_what_is_indexed_and_what_is_not() -> None:
     assert found.routing_query == (("/o/a[@n = 1]/b[. > 3]",),)
 
 
-def test_positions_are_left_to_the_end() -> None:
+PLACED = "count(preceding-sibling::a) + 1"
+
+
+def test_a_position_among_siblings_is_a_condition_and_others_are_left_to_the_end() -> None:
     found = explained("//a[2]/b", None)
-    assert (found.matching_path, found.remainder) == ("//a/b", "//a[2]/b")
-    assert found.remainder_by == "operator"
+    assert (found.matching_path, found.remainder) == (f"//a[{PLACED} = 2]/b", "")
     assert found.routing_query == (("//a/b",),)
+    found = explained("//a/following::b", None)
+    assert (found.matching_path, found.remainder) == ("//a", "//a/following::b")
+    assert found.remainder_by == "operator"
+    assert found.routing_query == (("//a",),)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +78,9 @@ def test_positions_are_left_to_the_end() -> None:
     [
         ("/a[not(b)]", ""),
         ("/a | /b[c]", "index"),
-        ("/a[last()] | /b", "operator"),
-        ("/a[position() mod 2 = 0]", "interpreter"),
+        ("/a[last()] | /b", "index"),
+        ("/a[position() mod 2 = 0]", ""),
+        ("/a[if (position() = 2) then @x else @y]", "interpreter"),
         ("for $a in /a, $b in $a/b where $a/c = $b/d return $b", "interpreter"),
     ],
 )
@@ -149,7 +156,7 @@ def test_a_registered_profile_is_explained_as_it_is_served() -> None:
         ("/x", ("/x", "/x", "", ()), 0),
         ("/o[a[@n = 1][@m]]", ("[@m]", "/o[a[@n = 1][@m]]", "/o[a[@n = 1]]", ("/o/a[1]",)), 0),
         ("/o/a[not(@n)]/b", ("[not(@n)]", "/o/a[not(@n)]", "/o/a", ("/o/a[1]", "/o/a[2]")), 0),
-        ("//a[2]/b", ("//a[2]/b", "//a[2]/b", "//a/b", ("/o/a[1]/b",)), 0),
+        ("//a[2]/b", ("/b", f"//a[{PLACED} = 2]/b", f"//a[{PLACED} = 2]", ("/o/a[2]",)), 0),
         ("for $a in //a where $a/@n > 1 return <r/>", None, 1),
     ],
 )

@@ -7,13 +7,14 @@ that they accept (AcceptLists, SecondAccess), in generations within a bound of m
 
 import struct
 from array import array
-from typing import Protocol, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 from formats.names import QualifiedName
 from yfilter.index.columns import doubles, grown, ints, longs, octets, touch
 from yfilter.index.pattern_set import PatternSet
 from yfilter.language.numbers import number_text
-from yfilter.language.query_ast import ANY, NameTest
+from yfilter.language.query_ast import ANY, Expression, NameTest
+from yfilter.language.query_text import unparse
 
 from yfilter.index.value_hash cimport value_hash
 
@@ -1482,6 +1483,27 @@ cdef class Trie:
                 node = parent
         return found
 
+    cdef list queries_below(self, int[::1] nodes):
+        """The queries accepted at some nodes or behind them, each with its residual; looks at the
+        whole trie."""
+        cdef int node, above, query
+        cdef list found = []
+        reached = set(nodes)
+        for node in range(ROOTS + 1, self._node_bound):
+            if self.nodes[NODE_WIDTH * node + NODE_EDGE] == -1:
+                continue  # a free one
+            above = node
+            while above > ROOTS and above not in reached:
+                above = self.nodes[NODE_WIDTH * above + NODE_PARENT]
+            if above > ROOTS:
+                query = self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
+                while query:
+                    found.append(
+                        (self.answers(query), self.queries[QUERY_WIDTH * query + QUERY_RESIDUAL])
+                    )
+                    query = self.queries[QUERY_WIDTH * query + QUERY_NEXT]
+        return found
+
     cdef bint _is_known(self, int node) noexcept:
         """Whether a node is in use; one that is not was made, or is freed, by the same change."""
         return self.nodes[NODE_WIDTH * node + NODE_USES] != 0
@@ -1650,7 +1672,8 @@ cdef inline unsigned int _hash_of_edge(int node, int edge) noexcept:
 # outdates no transition: names that it accepts get new labels.
 #
 # Attributes are asked for by full name only.  Numbers below ATTRIBUTES are the two values of an
-# element that are no attribute: its text nodes and its string value.
+# element that are no attribute: its text nodes and its string value.  A column, a value that is
+# computed of an element, has a number as an attribute has.
 
 cdef enum:
     _SLOTS = 2048  # for names that are the same objects; a power of 2
@@ -1661,11 +1684,18 @@ Name: TypeAlias = "tuple[str, str]"  # as NameTest: namespace, local
 _NAMES_REMEMBERED = 100_000
 
 
+class Column(NamedTuple):
+    """A value that is computed of elements; ``items`` that count of it, see Operator."""
+
+    items: int
+    value: Expression
+
+
 cdef class Numbers:
-    """Numbers for name tests, with a count of users each; a number is free again without users."""
+    """Numbers for name tests and columns, with a count of users each; a number is free again without users."""
 
     def __init__(self, int first) -> None:
-        self.of: dict[tuple[str, str], int] = {}
+        self.of: dict[tuple[str, str] | Column, int] = {}
         self._users = ints(64)
         self._keys = [NameTest("", "")] * first
         self._free: list[int] = []
@@ -1678,7 +1708,7 @@ cdef class Numbers:
             number = found
             self._users[number] += 1
             return number
-        test = key if isinstance(key, NameTest) else NameTest(*key)
+        test = NameTest(*key) if type(key) is tuple else key
         if self._free:
             number = self._free.pop()
             self._keys[number] = test
@@ -1704,7 +1734,7 @@ cdef class Numbers:
         self._free.append(number)
         return True
 
-    def key(self, number: int) -> NameTest:
+    def key(self, number: int) -> NameTest | Column:
         return self._keys[number]
 
     def __len__(self) -> int:
@@ -1830,7 +1860,10 @@ cdef class SymbolTable:
     def describe_attribute(self, attribute: int) -> str:
         if attribute < ATTRIBUTES:
             return "text()" if attribute == TEXT_NODE else "."
-        namespace, local = self.attributes.key(attribute)
+        key = self.attributes.key(attribute)
+        if isinstance(key, Column):
+            return unparse(key.value)
+        namespace, local = key
         return f"@Q{{{namespace}}}{local}" if namespace else f"@{local}"
 
     cdef int _learn(self, name, int slot, unsigned long long address) except -1:

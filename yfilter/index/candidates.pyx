@@ -7,13 +7,17 @@ chooses the access path of a new query and writes the query into trie and record
 
 from array import array
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from math import inf, isfinite, nextafter
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.automaton import number_key
+from yfilter.index.automaton import Column, number_key
 from yfilter.index.columns import doubles, grown, ints, longs
+from yfilter.index.element_condition import text_key
 from yfilter.index.target_groups import TargetGroups
+from yfilter.language.nodes import Untyped
 from yfilter.language.query_ast import Expression
 from yfilter.language.shapes import Word
 
@@ -32,12 +36,14 @@ from yfilter.index.automaton cimport (
     POSITION_UNKNOWN, QUERY_NODE, QUERY_NUMBER, QUERY_RESIDUAL, QUERY_WIDTH, QUICK_WIDTH, RANGES,
     RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
     SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
-    SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_EDGES, STATE_ELSEWHERE, STATE_FLAGS,
+    SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_COUNT, STATE_EDGES, STATE_ELSEWHERE, STATE_FIRST, STATE_FLAGS,
     STATE_NAMES, STATE_ROW, STATE_TIME, STATE_WIDTH, STRING_VALUE, TEXT_NODE, WAY_CHECKS, WAY_COUNT,
     WAY_DESCENDANT, WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool,
     SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
-from yfilter.operators.operators cimport MessageColumns, OperatorTable, number_in
+from yfilter.operators.operators cimport (
+    EACH_ITEM, FIRST_ITEM, MessageColumns, OperatorTable, Scratch, number_in,
+)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -419,6 +425,221 @@ cdef bint _compared(double value, int operator, double number) noexcept:
     if operator == GREATER:
         return value > number
     return value >= number
+
+
+# -------------------------------------------------------------------------------------------------
+# DerivedColumns: values that are computed of elements, each for all queries that ask for it.
+#
+# A *column* ``f(x)`` has a number as an attribute has, and its constants are atoms as those of an
+# attribute are: an equality is found by hash, a range by order, a text test by TextTests.  It is
+# computed of an element once a message, when a state with an edge of that number is met there, and
+# the atoms that hold are rows of ``own_atom`` behind those of the message view, from ``first`` to
+# before ``end`` of a place.  Which columns may be asked of an element is known by its label, from
+# the symbols of the steps at which queries have them as their access predicate.
+#
+# Numbers are compared as doubles.  An exact number that is no double is moved to the next one on
+# its side of the nearest, where no constant is: these have DIGITS_EXACT digits at most.
+
+cdef enum:
+    _ROWS_MAX = 1 << 20  # that are kept of a message
+
+DIGITS_EXACT = 15
+
+
+def is_exact(number: int | Decimal | float) -> bool:
+    """Whether a constant may be compared as a double with exact numbers, too."""
+    if isinstance(number, int):
+        return abs(number) < 10**DIGITS_EXACT
+    return isinstance(number, float) or len(number.as_tuple().digits) <= DIGITS_EXACT
+
+
+def as_double(number: int | Decimal | float) -> float:
+    """A number that compares with every exact constant as another one does; NaN for none."""
+    if isinstance(number, float):
+        return number
+    if isinstance(number, int) and -MANTISSA < number < MANTISSA:
+        return float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
+    shortest = Decimal(f"{nearest:.{DIGITS_EXACT}g}") if isfinite(nearest) else number
+    if shortest == number:
+        return nearest
+    return nextafter(nearest, inf if number > shortest else -inf)
+
+
+MANTISSA = 1 << 53
+
+
+@cython.final
+cdef class DerivedColumns:
+    """``ask`` and ``forget`` a column at elements of a symbol; ``begin`` a message, then ``derive``
+    what holds of an element.  ``count``: of all that are asked for."""
+
+    cdef readonly int count
+    cdef readonly int[::1] first, end
+    cdef MessageView _view
+    cdef SymbolTable _symbols
+    cdef TextTests _text_tests
+    cdef OperatorTable operators
+    cdef int[::1] _operator, _items, _users
+    cdef dict _asked, _of_label, _places
+    cdef int _base
+
+    def __init__(
+        self, view: MessageView, symbols: SymbolTable, text_tests: TextTests,
+        operators: OperatorTable
+    ) -> None:
+        self.count = 0
+        self.first = ints(256)
+        self.end = ints(256)
+        self._view = view
+        self._symbols = symbols
+        self._text_tests = text_tests
+        self.operators = operators
+        self._operator = ints(16)  # by attribute
+        self._items = ints(16)
+        self._users = ints(16)
+        self._asked: dict[int, dict[int, int]] = {}  # by symbol: users by attribute
+        self._of_label: dict[int, object] = {}
+        self._places: dict[int, int] = {}  # of what was derived, by attribute and element
+        self._base = 0
+
+    cpdef int ask(self, int attribute, int symbol) except -1:
+        """A query asks for a column at elements of a symbol."""
+        if attribute >= len(self._users):
+            self._operator = grown(self._operator, 2 * attribute)
+            self._items = grown(self._items, 2 * attribute)
+            self._users = grown(self._users, 2 * attribute)
+        if self._users[attribute] == 0:
+            column = self._symbols.attributes.key(attribute)
+            self._operator[attribute] = self.operators.acquire(column.value)
+            self._items[attribute] = column.items
+            self.count += 1
+        self._users[attribute] += 1
+        asked = self._asked.setdefault(symbol, {})
+        if attribute not in asked:
+            self._of_label.clear()
+        asked[attribute] = asked.get(attribute, 0) + 1
+        return 0
+
+    cpdef int forget(self, int attribute, int symbol) except -1:
+        """Undo ``ask``; nothing for an attribute that is no column."""
+        if attribute >= len(self._users) or self._users[attribute] == 0:
+            return 0
+        asked = self._asked[symbol]
+        asked[attribute] -= 1
+        if not asked[attribute]:
+            del asked[attribute]
+            self._of_label.clear()
+        self._users[attribute] -= 1
+        if self._users[attribute] == 0:
+            self.operators.release(self._operator[attribute])
+            self.count -= 1
+        return 0
+
+    cpdef int begin(self) except -1:
+        """A message, which the view is bound to."""
+        self._places.clear()
+        self._of_label.clear()
+        self._base = self._view._own_count
+        return 0
+
+    cdef int tidy(self) except -1:
+        """Forget what is too much to keep, between groups of elements."""
+        if self._view._own_count > self._base + _ROWS_MAX or len(self._places) > _ROWS_MAX:
+            self._places.clear()
+            self._view._own_count = self._base
+        return 0
+
+    cdef object of(self, int label):
+        """The columns that may be asked of elements with a label."""
+        found = self._of_label.get(label)
+        if found is None:
+            symbols = self._symbols
+            numbers: dict[int, None] = dict.fromkeys(self._asked.get(0, ()))
+            for symbol in (
+                symbols.exact[label], symbols.in_namespace[label], symbols.any_namespace[label]
+            ):
+                if symbol:
+                    numbers.update(dict.fromkeys(self._asked.get(symbol, ())))
+            found = self._of_label[label] = array("i", numbers)
+        return found
+
+    cdef int derive(self, int attribute, int element) except -2:
+        """The place of what holds of an element; -1 where the column costs too much, the limit is
+        that of the operators."""
+        cdef long long key = attribute
+        cdef MessageView view = self._view
+        cdef int place
+        key = key << 32 | element
+        known = self._places.get(key)
+        if known is not None:
+            return known
+        place = len(self._places)
+        if place >= len(self.first):
+            self.first = grown(self.first, 2 * place)
+            self.end = grown(self.end, 2 * place)
+        self.first[place] = view._own_count
+        if not self._compute(attribute, element):
+            return -1
+        self.end[place] = view._own_count
+        self._places[key] = place
+        return place
+
+    cdef bint _compute(self, int attribute, int element) except -1:
+        cdef int items = self._items[attribute]
+        cdef OperatorTable operators = self.operators
+        cdef Scratch scratch = operators.scratch
+        cdef int i, base
+        found = operators.compute(self._operator[attribute], element, items)
+        if operators.gave_up:
+            operators.gave_up = False
+            return False
+        self._view._asking = 0
+        if found is None:
+            return True
+        if isinstance(found, int):  # the nodes of a path, on the stack
+            base = found
+            for i in range(base, scratch.top):
+                scratch.look_at(scratch.nodes[i])
+                self._take_text(
+                    attribute, element, scratch.octets, scratch.first, scratch.last, items == EACH_ITEM
+                )
+                if items == FIRST_ITEM:
+                    break
+            scratch.top = base
+            return True
+        for item in found:
+            if isinstance(item, str):
+                octets = item.encode()
+                self._take_text(
+                    attribute, element, octets, 0, len(octets),
+                    items == EACH_ITEM and isinstance(item, Untyped),
+                )
+            elif type(item) in (int, float, Decimal) and self._view._has_numbers(attribute):
+                self._view._look_up_number(element, attribute, as_double(item))
+        return True
+
+    cdef int _take_text(
+        self, int attribute, int element, bytes octets, int first, int last, bint may_be_number
+    ) except -1:
+        cdef MessageView view = self._view
+        cdef AtomTable atoms = view.atoms
+        cdef const unsigned char* values = octets
+        cdef int atom, i, count
+        if atoms.equalities[attribute] > 0 and last - first <= atoms.length_max[attribute]:
+            atom = atoms.find(attribute, values, first, last)
+            if atom:
+                view._add_own(element, atom)
+        if atoms.tests[attribute] > 0:
+            count = self._text_tests.find(attribute, octets, first, last)
+            for i in range(count):
+                view._add_own(element, self._text_tests.found[i])
+        if may_be_number and view._has_numbers(attribute):
+            view._look_up_number(element, attribute, number_in(values, first, last))
+        return 0
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1247,6 +1468,12 @@ cdef class Offers:
         """A query that is met at an element, and what is left of it to verify."""
         raise NotImplementedError
 
+    cdef int give_up(self, list queries, int element) except -1:
+        """Queries with their residuals, of which a column costs too much: they are met, as far as anybody knows."""
+        for query, residual in queries:
+            self._take(query, residual, element)
+        return 0
+
     cdef int _take_list(self, int place, int element) except -1:
         """The queries of a list at an element."""
         self.residuals.visits += 1 + (self._lists[place + LIST_SURE] >> 3)
@@ -1498,6 +1725,14 @@ cdef class Candidates(Offers):
                 query: limit for query, limit in self.unsure.items() if not self._is_found(query)
             }
         return self.count
+
+    cdef int give_up(self, list queries, int element) except -1:
+        self._cover_found(len(queries))
+        if self._groups is not None:
+            return Offers.give_up(self, queries, element)
+        exceeded = self.residuals.operators.exceeded
+        self.unsure.update({query: exceeded for query, _ in queries})
+        return 0
 
     cpdef object registrations(self, SubscriberRuns runs):
         """The registrations of all queries found."""
@@ -1848,6 +2083,7 @@ cdef class Run:
     """Goes through the message that ``view`` is bound to; ``taker`` has what was met."""
 
     cdef MessageView view
+    cdef DerivedColumns _columns
     cdef Offers _taker
     cdef Trie trie
     cdef public LazyStates states
@@ -1865,10 +2101,11 @@ cdef class Run:
     cdef int[::1] _first, _end
 
     def __init__(
-        self, view: MessageView, taker: Offers, trie: Trie,
+        self, view: MessageView, columns: DerivedColumns, taker: Offers, trie: Trie,
         new_states: Callable[[LazyStates | None], LazyStates]
     ) -> None:
         self.view = view
+        self._columns = columns
         self._taker = taker
         self.trie = trie
         self._new_states = new_states
@@ -1877,7 +2114,7 @@ cdef class Run:
         self.turns = 0
         self.elements_spared = 0
         self._down = Moves()  # item: the parent's head
-        self._across = Moves()  # item: the first row of the own atoms of a value
+        self._across = Moves()  # item: the first row of the own atoms of a value, ~column
         self._onto = Moves()  # item: see ITEM_SHIFT
         self._count = 0
         self._moved = 0  # heads that the present group came from, and was compared with
@@ -1951,6 +2188,7 @@ cdef class Run:
 
     cdef int _move(self, int position) except -1:
         """Give a group of elements, from ``position`` on, its heads; the position of the next."""
+        self._columns.tidy()
         cdef int end = self._ask_down(position)
         self._down.resolve(self.states, self.trie.clock)
         self._ask_attributes()
@@ -2005,21 +2243,22 @@ cdef class Run:
         return position
 
     cdef int _ask_attributes(self) except -1:
-        """From the structure's states of elements to the attributes of their own atoms."""
+        """From the structure's states of elements to the attributes of their own atoms, and to
+        columns."""
         cdef MessageView view = self.view
         cdef Moves down = self._down
         cdef Moves across = self._across
         cdef int[::1] states = self.states.states
         cdef int[::1] own_asks = view.own_asks
         cdef int count = 0
-        cdef int element, state
+        cdef int element, state, edge
         cdef long long row
+        cdef int[::1] asked
         cdef int i, k
         for i in range(down.count):
             if self._operator[down.item[i]] < 0:
                 count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
-        across.cover(count)
-        self._onto.cover(RANGES * count)
+        across.cover(count + down.count * self._columns.count)
         count = 0
         for i in range(down.count):
             state = down.target[i]
@@ -2039,11 +2278,23 @@ cdef class Run:
                     across.element[count] = element
                     across.item[count] = k
                     count += 1
+            if self._columns.count == 0:
+                continue
+            asked = self._columns.of(view.label[view.name[element]])
+            for k in range(len(asked)):
+                edge = asked[k] << EDGE_SHIFT | EDGE_ATTRIBUTE
+                if states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(edge):
+                    row = states[STATE_WIDTH * state + STATE_ROW]
+                    across.key[count] = (row << 32) | edge
+                    across.state[count] = state
+                    across.element[count] = element
+                    across.item[count] = ~asked[k]
+                    count += 1
         across.count = count
         return 0
 
     cdef int _ask_atoms(self) except -1:
-        """From attributes to the atoms themselves."""
+        """From attributes and columns to the atoms themselves."""
         cdef MessageView view = self.view
         cdef Moves across = self._across
         cdef Moves onto = self._onto
@@ -2052,6 +2303,7 @@ cdef class Run:
         cdef int state, edge
         cdef long long row
         cdef int i, k, end, operator
+        onto.cover(RANGES * self._derive_all())
         for i in range(across.count):
             state = across.target[i]
             if not state:
@@ -2059,7 +2311,10 @@ cdef class Run:
             row = states[STATE_WIDTH * state + STATE_ROW]
             k = across.item[i]
             end = view.own_start[across.element[i] + 1]
-            while True:
+            if k < 0:
+                end = self._columns.end[~k]
+                k = self._columns.first[~k]
+            while k < end:
                 operator = 1 if view.own_ranges[k] else 0
                 while operator <= RANGES:
                     edge = view.own_atom[k]
@@ -2080,6 +2335,39 @@ cdef class Run:
                     break
         onto.count = count
         return 0
+
+    cdef int _derive_all(self) except -1:
+        """Compute the columns that states ask for, which then stand as ~place; how many atoms all
+        that is asked may have."""
+        cdef MessageView view = self.view
+        cdef Moves across = self._across
+        cdef int count = 0
+        cdef int i, place, element
+        for i in range(across.count):
+            element = across.element[i]
+            if not across.target[i]:
+                continue
+            if across.item[i] >= 0:
+                count += view.own_start[element + 1] - across.item[i]
+                continue
+            place = self._columns.derive(~across.item[i], element)
+            self._taker.residuals.visits += 1 + (self._columns.operators.visits >> 3)
+            if place < 0:
+                self._give_up(across.target[i], element)
+                across.target[i] = 0
+                continue
+            across.item[i] = ~place
+            count += self._columns.end[place] - self._columns.first[place]
+        return count
+
+    cdef int _give_up(self, int state, int element) except -1:
+        """A column costs too much on this message."""
+        cdef int[::1] states = self.states.states
+        cdef int first = states[STATE_WIDTH * state + STATE_FIRST]
+        cdef int end = first + states[STATE_WIDTH * state + STATE_COUNT]
+        return self._taker.give_up(
+            self.trie.queries_below(self.states.members[first:end]), element
+        )
 
     cdef int _enter_all(self, int position, int end) except -1:
         """The heads of a group of elements, where its moves have led."""
@@ -2172,7 +2460,7 @@ cdef class Run:
 #     recipe      2   ATOM 0 ~0 0 1   NESTED 1  False ~1 2 0       constants "", ""
 #
 #     step        DESCENDANT SYMBOL CONDITION NEXT                 conditions and ways are chains
-#     condition   KIND A VALUE NEXT CHECK_A CHECK_B            A: attribute, or first step of a way
+#     condition   KIND A VALUE NEXT CHECK_A CHECK_B WHOLE      A: attribute, or first step of a way
 #
 # Numbers in a recipe, in the order of the tree::
 #
@@ -2180,10 +2468,13 @@ cdef class Run:
 #     condition   kind attribute value          attribute  0 and a name, TEXT_NODE or STRING_VALUE
 #                 NESTED count  step …          name       namespace local
 #                 VERIFIED n                    what makes the condition of the words is constant n
+#                 COMPUTED kind items n         of a column: what makes value, text test and constant
+#                                               is constant n, what makes the whole is the next one
 #     step        is_descendant name  conditions
 #
 # A namespace, a local name or a value is the number of a word, or ``~n`` for constant n of the
-# recipe; no value stands after EXISTS.  Symbols and attributes are held by the draft until the
+# recipe; no value stands after EXISTS.  A condition on a column is one on its attribute, whose WHOLE
+# is the place among the values of the condition as an expression.  Symbols and attributes are held by the draft until the
 # query holds them; atoms, numbers and records are made when it is known what for (see QueryWriter).
 
 cpdef enum:
@@ -2201,7 +2492,11 @@ cpdef enum:
     CONDITION_NEXT = 3
     CONDITION_CHECK_A = 4
     CONDITION_CHECK_B = 5
-    CONDITION_WIDTH = 6
+    CONDITION_WHOLE = 6
+    CONDITION_WIDTH = 7
+
+    # In a recipe, before the kind of a condition on a column.
+    COMPUTED = 12
 
 
 # The constants of a recipe: words, keys of text tests, and fillers of verified conditions.
@@ -2233,7 +2528,7 @@ cdef class Draft:
     cdef int way_count
     cdef list values
     cdef SymbolTable _symbols
-    cdef int _step_count, _condition_count
+    cdef int _step_count, condition_count
     cdef int[::1] _codes
     cdef int _at
     cdef list _constants
@@ -2247,7 +2542,7 @@ cdef class Draft:
         self.values: list[Word | bytes | Expression] = []
         self._symbols = symbols
         self._step_count = 0
-        self._condition_count = 0
+        self.condition_count = 0
         self._codes = ints(0)
         self._at = 0
         self._constants: list[Constant] = []
@@ -2258,7 +2553,7 @@ cdef class Draft:
         self.way_count = 0
         self.values.clear()
         self._step_count = 0
-        self._condition_count = 0
+        self.condition_count = 0
         for way in ways:
             self._add_way(way)
         return 0
@@ -2266,15 +2561,16 @@ cdef class Draft:
     cdef int new_condition(self, int kind, int a, int value, int following) except -1:
         """A row of ``conditions``."""
         cdef int row
-        self._condition_count += 1
-        row = CONDITION_WIDTH * self._condition_count
+        self.condition_count += 1
+        row = CONDITION_WIDTH * self.condition_count
         if row + CONDITION_WIDTH > len(self.conditions):
             self.conditions = grown(self.conditions, 2 * row)
         self.conditions[row + CONDITION_KIND] = kind
         self.conditions[row + CONDITION_A] = a
         self.conditions[row + CONDITION_VALUE] = value
         self.conditions[row + CONDITION_NEXT] = following
-        return self._condition_count
+        self.conditions[row + CONDITION_WHOLE] = 0
+        return self.condition_count
 
     cdef int _add_way(self, object way) except -1:
         cdef int step, conditions
@@ -2321,7 +2617,10 @@ cdef class Draft:
         for _i in range(count):
             kind = self._next()
             value = 0
-            if kind == CHECK_NESTED:
+            if kind == COMPUTED:
+                condition = self._read_computed()
+                kind = a = 0
+            elif kind == CHECK_NESTED:
                 a = self._read_way()
             elif kind == CHECK_VERIFIED:
                 a = 0
@@ -2333,13 +2632,49 @@ cdef class Draft:
                 if kind != CHECK_EXISTS:
                     value = len(self.values)
                     self.values.append(self._read_word())
-            condition = self.new_condition(kind, a, value, 0)
+            if kind:
+                condition = self.new_condition(kind, a, value, 0)
             if last:
                 self.conditions[CONDITION_WIDTH * last + CONDITION_NEXT] = condition
             else:
                 first = condition
             last = condition
         return first
+
+    cdef int _read_computed(self) except -1:
+        """The condition on a column that comes next in the recipe; verified where its constant is
+        none that the index looks up."""
+        cdef int kind = self._next()
+        cdef int items = self._next()
+        cdef int place = self._next()
+        cdef int value = len(self.values)
+        cdef int condition
+        column, test, constant = self._constants[place](self._words)
+        if test:
+            constant = text_key(test, constant)
+        elif not isinstance(constant, str) and not is_exact(constant):
+            constant = None
+        self.values += (constant, (self._constants[place + 1], self._words))
+        condition = self.new_condition(kind, 0, value, 0)
+        self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = value + 1
+        if constant is None:
+            self.verify(condition)
+        else:
+            self.conditions[CONDITION_WIDTH * condition + CONDITION_A] = (
+                self._symbols.acquire_attribute(Column(items, column))
+            )
+        return condition
+
+    cdef int verify(self, int condition) except -1:
+        """Have a condition on a column verified as an expression, and not looked up."""
+        cdef int row = CONDITION_WIDTH * condition
+        fill, words = self.values[self.conditions[row + CONDITION_WHOLE]]
+        self.conditions[row + CONDITION_KIND] = CHECK_VERIFIED
+        self.conditions[row + CONDITION_A] = 0
+        self.conditions[row + CONDITION_VALUE] = len(self.values)
+        self.conditions[row + CONDITION_WHOLE] = 0
+        self.values.append(fill(words))
+        return 0
 
     cdef int _read_way(self) except -1:
         """The first step of the way that comes next in the recipe."""
@@ -2590,6 +2925,8 @@ cdef class AccessPath:
                     constants = 0
                     if kind == CHECK_ATOM:
                         constants = self._atoms.constants(attribute)
+                        if draft.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE]:
+                            constants *= 0.5  # a column is to be computed
                         if self.position_of(at) < 0:
                             # It has to be verified again on each way.
                             constants *= 0.3
@@ -2741,6 +3078,7 @@ cdef class QueryWriter:
     cdef Trie _trie
     cdef Twigs _twigs
     cdef OperatorTable _operators
+    cdef DerivedColumns _columns
     cdef ResidualParts _parts
     cdef dict _others
     cdef int[::1] _order, _left, _checks, _numbers
@@ -2748,8 +3086,9 @@ cdef class QueryWriter:
 
     def __init__(
         self, draft: Draft, symbols: SymbolTable, atoms: AtomTable, records: RecordPool, trie: Trie,
-        twigs: Twigs, operators: OperatorTable
+        twigs: Twigs, columns: DerivedColumns
     ) -> None:
+        cdef OperatorTable operators = columns.operators
         self._draft = draft
         self._path = AccessPath(draft, atoms)
         self._symbols = symbols
@@ -2758,6 +3097,7 @@ cdef class QueryWriter:
         self._trie = trie
         self._twigs = twigs
         self._operators = operators
+        self._columns = columns
         self._parts = ResidualParts(symbols, atoms, records, twigs, operators)
         self._others: dict[int, list[int]] = {}
         self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4, 7))  # of a kind: cheapest first
@@ -2772,6 +3112,9 @@ cdef class QueryWriter:
         cdef int number = 0
         cdef AccessPath path = self._path
         path.choose()
+        for condition in range(1, self._draft.condition_count + 1):
+            if condition != path.access:
+                self._verify(condition)
         node = self._write_path(root)
         if (
             path.access
@@ -2800,8 +3143,14 @@ cdef class QueryWriter:
         cdef int number = trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]
         edges = trie.edges_to(node)
         cdef int edge
+        cdef int attribute = 0
         trie.remove_query(query)
         for edge in edges:
+            if edge & EDGE_KIND == EDGE_ATTRIBUTE:
+                attribute = edge >> EDGE_SHIFT
+            elif edge & EDGE_KIND == EDGE_NAME and attribute:
+                self._columns.forget(attribute, edge >> EDGE_SHIFT)
+                attribute = 0
             if edge & EDGE_KIND == EDGE_ATOM:
                 if self._atoms.is_range(edge >> EDGE_SHIFT):
                     self._atoms.release_number(number)
@@ -2828,10 +3177,18 @@ cdef class QueryWriter:
             symbol = rows[STEP_WIDTH * path.spine[at] + STEP_SYMBOL]
             node = trie.extend(node, symbol << EDGE_SHIFT)
             if at == path.at:
-                node = self._write_access(node)
+                node = self._write_access(node, symbol)
         return node
 
-    cdef int _write_access(self, int node) except -1:
+    cdef int _verify(self, int condition) except -1:
+        """Have a condition on a column verified, unless it is none."""
+        cdef int row = CONDITION_WIDTH * condition
+        if self._draft.conditions[row + CONDITION_WHOLE]:
+            self._symbols.release_attribute(self._draft.conditions[row + CONDITION_A])
+            self._draft.verify(condition)
+        return 0
+
+    cdef int _write_access(self, int node, int symbol) except -1:
         cdef int row = CONDITION_WIDTH * self._path.access
         cdef int attribute = self._draft.conditions[row + CONDITION_A]
         cdef int kind = self._draft.conditions[row + CONDITION_KIND]
@@ -2839,6 +3196,8 @@ cdef class QueryWriter:
         cdef int atom = self._draft.conditions[row + CONDITION_CHECK_A]
         if kind < CHECK_ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
+        if self._draft.conditions[row + CONDITION_WHOLE]:
+            self._columns.ask(attribute, symbol)
         node = self._trie.extend(node, attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
         return self._trie.extend(node, atom << EDGE_SHIFT | EDGE_ATOM)
 
@@ -2869,6 +3228,7 @@ cdef class QueryWriter:
             self._symbols.retain_attribute(
                 self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_A]
             )
+            self._verify(path.access)
             self._settle(path.access)
         return -self._write_way(MODE_ON_PATH, path.spine[0], required)
 

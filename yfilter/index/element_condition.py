@@ -1,17 +1,35 @@
-"""Condition: the comparisons and tests of one element that the index can find.
+"""Condition and Derived: the comparisons and tests of one element that the index can find.
 
-They stand apart from ``ways.py``, since needs of links are weakened by them, too.
+A *condition* is about a value that stands in the message: an attribute, a text node, the string
+value of the element.  A *derived* one is about a value that is computed of the element, ``f(x)``::
+
+    @code = "k1"    text() > 3      Condition     the value is looked up as it stands
+    contains(title, "storm")        Derived       of the column ``title``
+    number(price) * 2 > 10          Derived       of the column ``number(price) * 2``
+
+All profiles that compute the same value share one column, whose constants are indexed as those of
+an attribute are.  They stand apart from ``ways.py``, since needs of links are weakened by them,
+too.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 from math import isnan, nan
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from yfilter.index.automaton import TEXT_MAX, TEXT_TESTS, test_key
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
+from yfilter.language.functions import CURRENT, FUNCTIONS
+from yfilter.language.patterns import compile_pattern
+from yfilter.language.positions import uses_position
+from yfilter.language.re2_patterns import as_re2
+from yfilter.language.shapes import Blank, NeedsWords
+from yfilter.language.subexpressions import all_within
+from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
+Number: TypeAlias = int | Decimal | float
 _RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
 
 
@@ -25,12 +43,28 @@ class Condition(NamedTuple):
     kind: ast.NodeKind
     test: ast.NameTest | None
     operator: ast.Operator | None = None
-    value: str | int | Decimal | float | bytes = ""
+    value: str | Number | bytes = ""
 
     @property
     def number(self) -> float:
         """The value as a number: untyped values, which become xs:double, are compared with it."""
         return float(self.value)
+
+
+class Derived(NamedTuple):
+    """A comparison with a constant, or a text test, of a value that is computed of the element.
+
+    ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
+    ``test`` is the name of a text test, whose text is the ``constant``; else ``operator`` compares.
+    ``condition`` says the same as an expression.
+    """
+
+    value: ast.Expression
+    items: int
+    test: str
+    operator: ast.Operator
+    constant: str | Number
+    condition: ast.Expression
 
 
 def condition_of(selection: ast.Expression) -> Condition | None:
@@ -51,7 +85,7 @@ def condition_of(selection: ast.Expression) -> Condition | None:
 
 
 def _comparison(
-    path: ast.PathExpression, operator: ast.Operator, value: str | int | Decimal | float
+    path: ast.PathExpression, operator: ast.Operator, value: str | Number
 ) -> Condition | None:
     leaf = leaf_of(path)
     if leaf is None:
@@ -65,7 +99,7 @@ def _comparison(
     return leaf._replace(operator=operator, value=value)
 
 
-def _double(value: int | Decimal | float) -> float:
+def _double(value: Number) -> float:
     """The number that an untyped value, which becomes an xs:double, is compared with."""
     try:
         return float(value)
@@ -89,3 +123,100 @@ def leaf_of(path: ast.PathExpression) -> Condition | None:
             return None
         return Condition(ast.NodeKind.ATTRIBUTE, step.test)
     return None
+
+
+def text_test_of(selection: ast.Expression) -> Condition | None:
+    """``contains`` and its like of an attribute, as far as the index can find them."""
+    found = _text_test(selection)
+    leaf = None
+    if found is not None and isinstance(found.value, ast.PathExpression):
+        leaf = leaf_of(found.value)
+    if found is None or leaf is None or leaf.kind is not ast.NodeKind.ATTRIBUTE:
+        return None
+    if isinstance(found.constant, Blank):
+        raise NeedsWords
+    key = text_key(found.test, str(found.constant))
+    return None if key is None else leaf._replace(operator=ast.Operator.EQ, value=key)
+
+
+def text_key(test: str, text: str) -> bytes | None:
+    """The key of a text test; None for a text that the index does not look for."""
+    is_short = test == "matches" or 0 < len(text.encode()) <= TEXT_MAX
+    return test_key(test, text) if is_short else None
+
+
+def derived_of(condition: ast.Expression) -> Derived | None:
+    """A comparison of a computed value with a literal, or a text test of it; None for all else."""
+    match condition:
+        case ast.Comparison(value, operator, ast.Literal(constant)):
+            found = Derived(value, EACH_ITEM, "", operator, constant, condition)
+        case ast.Comparison(ast.Literal(constant), operator, value):
+            found = Derived(value, EACH_ITEM, "", MIRRORED[operator], constant, condition)
+        case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
+            operator = ast.VALUE_COMPARISONS[name]
+            found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
+        case _:
+            test = _text_test(condition)
+            return test if test is not None and _is_column(test.value) else None
+    if isinstance(found.constant, str):
+        is_indexed = found.operator is ast.Operator.EQ
+    else:
+        is_indexed = found.operator in (ast.Operator.EQ, *_RANGES)
+    return found if is_indexed and _is_column(found.value) else None
+
+
+def _text_test(condition: ast.Expression) -> Derived | None:
+    """A text test whose text or pattern is a literal, of any value."""
+    match condition:
+        case ast.FunctionCall("matches", (value, ast.Literal(str(pattern)), *rest)) if all(
+            isinstance(flags, ast.Literal) for flags in rest
+        ):
+            flags = "".join(str(flag.value) for flag in rest if isinstance(flag, ast.Literal))
+            written = as_re2(pattern, flags)
+            compiled = compile_pattern(pattern, flags)
+            if written is None or not compiled.is_quick or compiled.is_nullable:
+                return None  # the last holds where there is no value, too
+            return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
+        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS:
+            return Derived(value, FIRST_ITEM, name, ast.Operator.EQ, text, condition)
+        case _:
+            return None
+
+
+_COMPUTED = (
+    *(ast.PathExpression, ast.Literal, ast.FunctionCall, ast.Operation, ast.Cast),
+    *(ast.Comparison, ast.And, ast.Or, ast.Sequence, ast.Conditional),
+)
+
+
+_NOT_INDEXED = frozenset((*CURRENT, "xs:float"))
+
+
+def _is_column(value: ast.Expression) -> bool:
+    """Whether a value may differ from element to element, and depends on the element alone."""
+    parts = list(all_within(value))
+    if any(
+        (isinstance(part, ast.FunctionCall) and part.name in _NOT_INDEXED)
+        or (isinstance(part, ast.Cast) and part.type in _NOT_INDEXED)
+        for part in parts
+    ):
+        return False
+    return (
+        not uses_position(value)
+        and all(isinstance(part, _COMPUTED) for part in parts)
+        and any(map(_reads_context, parts))
+        and not any(
+            isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
+            for part in parts
+        )
+    )
+
+
+def _reads_context(expression: ast.Expression) -> bool:
+    match expression:
+        case ast.PathExpression(origin):
+            return origin is ast.Origin.CONTEXT
+        case ast.FunctionCall(name, ()):
+            return name in FUNCTIONS and FUNCTIONS[name].context
+        case _:
+            return False

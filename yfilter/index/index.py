@@ -4,7 +4,8 @@ A query comes as ways whose steps have recipes (``recipes``), which a ``draft`` 
 access path is chosen (``access_path``); the spine of that with the access predicate becomes a path
 of the ``trie``, the rest a residual (``query_writer``).  A message is moved through the trie by
 lazily made deterministic states (``lazy_states``, ``run``), and ``candidates`` are verified
-(``residuals``) on the message's own columns (``message_view``)::
+(``residuals``) on the message's own columns (``message_view``).  Values that conditions compute of
+elements are columns, too, each once for all profiles (``columns``)::
 
     ways ─▶ Draft ─▶ AccessPath ─▶ Trie ───────▶ LazyStates ─▶ Run ─┬─▶ Candidates ─▶ queries
                           └──────▶ RecordPool ─▶ Residuals ─────────┴─▶ Locations ─▶ also where
@@ -71,6 +72,7 @@ from yfilter.index.candidates import (
     MORE,
     TOO_COSTLY,
     Candidates,
+    DerivedColumns,
     Draft,
     FilledWay,
     Locations,
@@ -289,6 +291,7 @@ class Index:
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )
         self.operators = OperatorTable(self._view, evaluation, Compiler)
+        self._columns = DerivedColumns(self._view, self._symbols, text_tests, self.operators)
         self._draft = Draft(self._symbols)
         self._writer = QueryWriter(
             self._draft,
@@ -297,14 +300,14 @@ class Index:
             self._records,
             self._trie,
             self._twigs,
-            self.operators,
+            self._columns,
         )
         self._residuals = Residuals(
             self._view, self._records, self._symbols, self._twigs, self.operators
         )
         self._candidates = Candidates(self._view, self._residuals, self._trie)
         self.locations = Locations(self._view, self._residuals)
-        self._run = Run(self._view, self._candidates, self._trie, self._new_states)
+        self._run = Run(self._view, self._columns, self._candidates, self._trie, self._new_states)
         self._groups = TargetGroups()
         self._epoch = 0
         self._changes = 0
@@ -523,6 +526,7 @@ class Index:
         self._symbols.translate(stream.names)
         self._run.states.begin(self._symbols)
         self._view.bind(stream, self._symbols)
+        self._columns.begin()
         self.operators.begin(stream)
         self._twigs.begin()
 

@@ -18,8 +18,8 @@ from yfilter.index.automaton import (
     STRING_VALUE,
     TEXT_NODE,
 )
-from yfilter.index.candidates import Constant, FilledWay, Recipe
-from yfilter.index.element_condition import Condition
+from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
+from yfilter.index.element_condition import Condition, Derived
 from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling
@@ -73,6 +73,11 @@ def _write_conditions(
         if isinstance(condition, Condition):
             _write_condition(condition, codes, constants)
             continue
+        if isinstance(condition, Derived):
+            codes += (COMPUTED, _kind_of(condition), condition.items, len(constants))
+            computed = condition.value, condition.test, condition.constant
+            constants += (fill(computed), fill(condition.condition))
+            continue
         if isinstance(condition, Verified):
             codes += (CHECK_VERIFIED, len(constants))
             constants.append(fill(condition.condition))
@@ -95,7 +100,7 @@ def _write_condition(condition: Condition, codes: list[int], constants: list[Con
         _write_words([condition.value], codes, constants)
 
 
-def _kind_of(condition: Condition) -> int:
+def _kind_of(condition: Condition | Derived) -> int:
     if condition.operator is None:
         return CHECK_EXISTS
     if condition.operator is Operator.EQ:

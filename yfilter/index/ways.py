@@ -8,7 +8,8 @@ the elements of their steps, beside what is asked of these themselves::
     /nitf     @version = "1", the way  /head  /pubdata with @edition.area = "SF", verified not(body)
     //p
 
-What the index cannot look up is *verified* by an operator, on the elements that the rest leaves.
+A value that is computed of an element is a column, whose constants are looked up (Derived);
+whatever else is asked is *verified* by an operator, on the elements that the rest leaves.
 ``or`` and lists of values become several ways, of which one has to be found, where nothing else in
 the path is looked up by its value::
 
@@ -33,15 +34,18 @@ from yfilter.engine.step_conditions import (
     main_steps,
     take_apart,
 )
-from yfilter.index.automaton import TEXT_MAX, TEXT_TESTS, test_key
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
-from yfilter.index.element_condition import Condition, condition_of, leaf_of
+from yfilter.index.element_condition import (
+    Condition,
+    Derived,
+    condition_of,
+    derived_of,
+    text_test_of,
+)
 from yfilter.language.implied_paths import implied
-from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
     Comparison,
     Expression,
-    FunctionCall,
     Literal,
     LocationStep,
     NameTest,
@@ -52,8 +56,6 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
-from yfilter.language.re2_patterns import as_re2
-from yfilter.language.shapes import Blank, NeedsWords
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
@@ -77,7 +79,8 @@ class Step(NamedTuple):
 Way: TypeAlias = tuple[Step, ...]
 # Ways that all have to be found.
 Ways: TypeAlias = tuple[Way, ...]
-Conditions: TypeAlias = "tuple[Condition | Verified | Way, ...]"
+Asked: TypeAlias = "Condition | Derived | Verified | Way"
+Conditions: TypeAlias = "tuple[Asked, ...]"
 
 
 def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[Ways, ...]:
@@ -127,7 +130,7 @@ def way_of_path(path: LinearPath) -> Way:
 def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
     found: list[Step] = []
     for step in steps[:STEPS_MAX]:
-        conditions: list[Condition | Verified | Way] = []
+        conditions: list[Asked] = []
         for predicate in step.predicates:
             conditions += _conditions(predicate, level)
         found.append(Step(step.descendant, element_test(step), tuple(dict.fromkeys(conditions))))
@@ -142,22 +145,23 @@ def conditions_of(predicate: Expression) -> Conditions:
     return tuple(dict.fromkeys(_conditions(predicate, 0)))
 
 
-def _conditions(predicate: Expression, level: int) -> Iterator[Condition | Verified | Way]:
+def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
     for kind, part in take_apart(predicate):
-        yield _condition(kind, part, level)
-        if kind is ConditionKind.RESIDUAL:
+        condition = _condition(kind, part, level)
+        yield condition
+        if isinstance(condition, Verified) and kind is ConditionKind.RESIDUAL:
             yield from _implied(part, level)
 
 
-def _condition(kind: ConditionKind, part: Expression, level: int) -> Condition | Verified | Way:
+def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
     if kind is ConditionKind.SELECTION:
-        return condition_of(part) or text_test_of(part) or Verified(part)
+        return condition_of(part) or text_test_of(part) or derived_of(part) or Verified(part)
     if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
         return _way(part.steps, level + 1)
-    return Verified(part)
+    return derived_of(part) or Verified(part)
 
 
-def _implied(part: Expression, level: int) -> Iterator[Condition | Verified | Way]:
+def _implied(part: Expression, level: int) -> Iterator[Asked]:
     """What a verified condition asks for that can be looked up: few elements are verified then."""
     for condition in implied(part):
         for kind, one in take_apart(condition):
@@ -171,8 +175,8 @@ def _looks_up(way: Way) -> bool:
     return any(_is_looked_up(condition) for step in way for condition in step.conditions)
 
 
-def _is_looked_up(condition: Condition | Verified | Way) -> bool:
-    if isinstance(condition, Condition):
+def _is_looked_up(condition: Asked) -> bool:
+    if isinstance(condition, Condition | Derived):
         return condition.operator is Operator.EQ
     return not isinstance(condition, Verified) and _looks_up(condition)
 
@@ -202,40 +206,10 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
         case Or(parts):
             for part in parts:
                 yield from _alternatives(part)
-        case Comparison(PathExpression() as path, Operator.EQ, Sequence(parts)):
+        case Comparison(value, Operator.EQ, Sequence(parts)):
             if all(isinstance(part, Literal) for part in parts):
-                yield from (Comparison(path, Operator.EQ, part) for part in dict.fromkeys(parts))
+                yield from (Comparison(value, Operator.EQ, part) for part in dict.fromkeys(parts))
             else:
                 yield condition
         case _:
             yield condition
-
-
-def text_test_of(selection: Expression) -> Condition | None:
-    """``contains`` and its like of an attribute, as far as the index can find them."""
-    match selection:
-        case FunctionCall(name, (PathExpression() as path, Literal(str(text)))) if (
-            name in TEXT_TESTS and name != "matches"
-        ):
-            leaf = leaf_of(path)
-            if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
-                return None
-            if isinstance(text, Blank):
-                raise NeedsWords
-            if not 0 < len(text.encode()) <= TEXT_MAX:
-                return None
-            return leaf._replace(operator=Operator.EQ, value=test_key(name, text))
-        case FunctionCall("matches", (PathExpression() as path, Literal(str(pattern)), *rest)) if (
-            all(isinstance(flags, Literal) for flags in rest)
-        ):
-            leaf = leaf_of(path)
-            flags = "".join(str(flag.value) for flag in rest if isinstance(flag, Literal))
-            if leaf is None or leaf.kind is not NodeKind.ATTRIBUTE:
-                return None
-            written = as_re2(pattern, flags)
-            compiled = compile_pattern(pattern, flags)
-            if written is None or not compiled.is_quick or compiled.is_nullable:
-                return None  # the last holds where there is no attribute, too
-            return leaf._replace(operator=Operator.EQ, value=test_key("matches", written))
-        case _:
-            return None

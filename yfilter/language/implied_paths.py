@@ -102,7 +102,7 @@ def _of_call(
     call: ast.FunctionCall, comparison: ast.Operator, value: str | int | Decimal | float
 ) -> Iterator[ast.Expression]:
     """A function of one path compared with a literal, where that does not hold for no nodes."""
-    if len(call.arguments) != 1:
+    if len(call.arguments) != 1 or not list(_path(call.arguments[0])):
         return
     if call.name in _LOOKED_AT and isinstance(value, Blank):
         raise NeedsWords  # whether it holds for nothing depends on the value

@@ -20,7 +20,13 @@ from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.stars import graph_part
 from yfilter.language.path_assembly import size_of
-from yfilter.language.positions import downward, is_positional, may_be_number
+from yfilter.language.positions import (
+    downward,
+    is_positional,
+    may_be_number,
+    placed,
+    with_parts,
+)
 from yfilter.language.query_ast import (
     ANY_NAME,
     And,
@@ -52,7 +58,7 @@ from yfilter.language.query_ast import (
     UserCall,
 )
 from yfilter.language.subexpressions import all_within, same_focus
-from yfilter.language.trees import flat, split
+from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
 # What a FLWOR expression asks of the elements of its first variable, as conditions on them.
@@ -232,21 +238,9 @@ def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Exp
         case Comparison() | And() | Or() | FunctionCall() | Operation():
             parts = [_relative(part, bindings) for part in same_focus(expression)]
             known = tuple(part for part in parts if part is not None)
-            return _with_parts(expression, known) if len(known) == len(parts) else None
+            return with_parts(expression, known) if len(known) == len(parts) else None
         case _:
             return None if uses_variable(expression) else expression
-
-
-def _with_parts(
-    expression: Comparison | And | Or | FunctionCall | Operation, parts: tuple[Expression, ...]
-) -> Expression:
-    match expression:
-        case Comparison():
-            return Comparison(parts[0], expression.operator, parts[1])
-        case And() | Or():
-            return type(expression)(flat(parts, type(expression)))
-        case _:
-            return type(expression)(expression.name, parts)
 
 
 def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> Expression | None:
@@ -407,7 +401,7 @@ def _part_of_path(body: Expression) -> MatchingPart:
         needed = _one_path(_needed(body))
         verified = FunctionCall("exists", (body,))
         return MatchingPart(needed, False, True, (needed,), (), verified, True)
-    ways = [downward(path) for path in found]
+    ways = [downward(placed(path)) for path in found]
     paths = tuple(_ending_in_element(way.path) for way in ways)
     bound = found if all(map(_selects_elements, found)) else ()
     if all(way.exact for way in ways):
@@ -429,7 +423,7 @@ def _part_of_flwor(
 ) -> MatchingPart:
     lifted = lift(flwor, first)
     later = needed_later(flwor, first)
-    ways = [downward(source) for source in sources]
+    ways = [downward(placed(source)) for source in sources]
     paths = []
     for way in ways:
         if way.cut or way.path.steps[-1].kind is not NodeKind.ELEMENT:

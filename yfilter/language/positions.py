@@ -6,15 +6,25 @@
     [@a = 2]  [b[1]]  [count(c)  > 1]             not: the node alone decides, whatever is beside it
 
 The engine takes predicates apart and puts them together in any order, which only the second kind
-allows.  So it works on paths made ``downward``: never fewer nodes, the exact ones where it says so.
+allows.  A position among siblings is a number of siblings before or behind the node, which is a
+condition on the node alone (``placed``)::
+
+    a[2]            a[count(preceding-sibling::a) + 1 = 2]
+    a[last()]       a[count(following-sibling::a) = 0]
+    a[@b][2]        a[@b][count(preceding-sibling::a[@b]) + 1 = 2]
+
+Where other positions are left the engine works on paths made ``downward``: never fewer nodes, the
+exact ones where it says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from yfilter.language import query_ast as ast
+from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import signature_of
 from yfilter.language.functions import ResultKind
 from yfilter.language.subexpressions import same_focus
@@ -100,6 +110,115 @@ def is_plain_step(step: ast.LocationStep) -> bool:
         and step.kind in _PLAIN_KINDS
         and not any(map(is_positional, step.predicates))
     )
+
+
+def placed(path: ast.PathExpression) -> ast.PathExpression:
+    """The same path with positions among siblings as conditions on each node, where that can be
+    said."""
+    steps = tuple(map(_placed_step, path.steps))
+    return path if steps == path.steps else replace(path, steps=steps)
+
+
+def _placed_step(step: ast.LocationStep) -> ast.LocationStep:
+    if (
+        step.axis is not None
+        or step.kind is not ast.NodeKind.ELEMENT
+        or not any(map(is_positional, step.predicates))
+    ):
+        return step
+    kept: tuple[ast.Expression, ...] = ()
+    for predicate in step.predicates:
+        if not is_positional(predicate):
+            kept = (*kept, predicate)
+            continue
+        before = _siblings(step, kept, ast.Axis.PRECEDING_SIBLING)
+        behind = _siblings(step, kept, ast.Axis.FOLLOWING_SIBLING)
+        condition = _as_condition(predicate, before, behind)
+        if condition is None:
+            return step
+        kept = (*kept, condition)
+    return replace(step, predicates=kept)
+
+
+def _siblings(
+    step: ast.LocationStep, predicates: tuple[ast.Expression, ...], axis: ast.Axis
+) -> ast.Expression:
+    """How many siblings on one side the step selects, too, as far as these predicates say."""
+    others = ast.LocationStep(False, step.kind, step.test, predicates, axis)
+    return ast.FunctionCall("count", (ast.PathExpression(ast.Origin.CONTEXT, (others,)),))
+
+
+def _as_condition(
+    predicate: ast.Expression, before: ast.Expression, behind: ast.Expression
+) -> ast.Expression | None:
+    """A predicate on the position as one on the siblings ``before`` and ``behind``; None where its
+    text does not tell whether it is a number, or where the position stands elsewhere."""
+    place = ast.Operation("+", (before, ast.Literal(1)))
+    match predicate:
+        case ast.FunctionCall("last", ()):
+            return ast.Comparison(behind, ast.Operator.EQ, ast.Literal(0))
+        case ast.Operation("-", (ast.FunctionCall("last", ()), ast.Literal() as fewer)):
+            return ast.Comparison(behind, ast.Operator.EQ, fewer)
+        case ast.Comparison(
+            ast.FunctionCall("position", ()),
+            operator,
+            ast.Operation("-", (ast.FunctionCall("last", ()), ast.Literal() as fewer)),
+        ):
+            return ast.Comparison(behind, MIRRORED[operator], fewer)
+        case ast.Literal() | ast.Operation() | ast.FunctionCall() if may_be_number(predicate):
+            if _surely_number(predicate):
+                predicate = ast.Comparison(_POSITION, ast.Operator.EQ, predicate)
+            else:
+                return None
+        case _ if may_be_number(predicate):
+            return None
+    places = {"position": place, "last": ast.Operation("+", (place, behind))}
+    return _replaced(predicate, places)
+
+
+_POSITION = ast.FunctionCall("position", ())
+
+
+def _surely_number(expression: ast.Expression) -> bool:
+    match expression:
+        case ast.Operation(name):
+            return name in _ARITHMETIC and name != "to"
+        case ast.FunctionCall(name):
+            signature = signature_of(name)
+            return signature is not None and signature.result is ResultKind.NUMBER
+        case _:
+            return isinstance(expression, ast.Literal)
+
+
+def _replaced(
+    expression: ast.Expression, places: Mapping[str, ast.Expression]
+) -> ast.Expression | None:
+    """An expression with position() and last() of its own focus replaced."""
+    if not uses_position(expression):
+        return expression
+    if isinstance(expression, ast.FunctionCall) and expression.name in places:
+        return places[expression.name]
+    if not isinstance(
+        expression, ast.Comparison | ast.And | ast.Or | ast.Operation | ast.FunctionCall
+    ):
+        return None
+    parts = [_replaced(part, places) for part in same_focus(expression)]
+    known = tuple(part for part in parts if part is not None)
+    return with_parts(expression, known) if len(known) == len(parts) else None
+
+
+def with_parts(
+    expression: ast.Comparison | ast.And | ast.Or | ast.FunctionCall | ast.Operation,
+    parts: tuple[ast.Expression, ...],
+) -> ast.Expression:
+    """An expression of the same kind of other parts."""
+    match expression:
+        case ast.Comparison():
+            return ast.Comparison(parts[0], expression.operator, parts[1])
+        case ast.And() | ast.Or():
+            return type(expression)(flat(parts, type(expression)))
+        case _:
+            return type(expression)(expression.name, parts)
 
 
 class Downward(NamedTuple):

@@ -69,6 +69,13 @@ cdef class Scratch:
     cdef int element_with(self, int attribute) except -1
 
 
+cpdef enum:
+    # Which items of a value count: of a general comparison, a value comparison, a text function.
+    EACH_ITEM = 0
+    ONLY_ITEM = 1
+    FIRST_ITEM = 2
+
+
 cdef class Operator:
     cdef public bint is_costly
     cdef public bint uses_context
@@ -107,3 +114,6 @@ cdef class OperatorTable:
     cdef int _look(self) except -1
     cdef bint _spend(self, Operator operator, int number, long long spent) except -1
     cdef bint holds(self, int number, int element) except -1
+    cdef object compute(self, int number, int element, int items)
+    cdef bint _is_spent(self, int number, long long spent) except -1
+    cdef int _restart(self, int number, long long spent) except -1

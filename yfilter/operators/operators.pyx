@@ -2631,14 +2631,9 @@ cdef class OperatorTable:
                 self.visits = 1
                 return known
             spent = self._spent.get(number, 0)
-            if spent > scratch.visits_max:
-                self.visits = 1
-                self.gave_up = True
-                self.exceeded = self._why[number]
+            if self._is_spent(number, spent):
                 return True
-        scratch.restart(spent)
-        if spent > _TIMED_FROM:
-            scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
+        self._restart(number, spent)
         try:
             answer = asked.holds(KINDS * element)
         except DynamicError:
@@ -2655,6 +2650,62 @@ cdef class OperatorTable:
                 self._answers[key] = answer
             self._spent[number] = scratch.visits
         return answer
+
+    cdef object compute(self, int number, int element, int items):
+        """The atomic values that an expression has of an element, as far as they count; None where
+        it raises an error, or costs too much (``gave_up``).  Of a path those of the nodes from a
+        place of the stack on, which the caller takes off."""
+        cdef Operator asked = self._operators[number]
+        cdef Scratch scratch = self.scratch
+        cdef long long node = KINDS * element
+        cdef long long spent
+        cdef int base
+        self._look()
+        spent = self._spent.get(number, 0)
+        if self._is_spent(number, spent):
+            return None
+        self._restart(number, spent)
+        found = None
+        try:
+            if isinstance(asked, Path):
+                base = (<Path>asked).collect(node)
+                if items != ONLY_ITEM or scratch.top <= base + 1:
+                    found = base
+            elif items == EACH_ITEM:
+                found = asked.items(node)
+            elif items == ONLY_ITEM:
+                found = [asked.atom(node)]
+            else:
+                found = [asked.first_atom(node)]
+        except DynamicError:
+            pass
+        except MatchLimitExceeded as error:
+            self.exceeded = error.with_traceback(None)
+            scratch.visits = scratch.visits_max + 1
+        cdef bint is_over = self._spend(asked, number, spent)
+        self.visits = scratch.visits - spent
+        self._spent[number] = scratch.visits
+        if is_over:
+            self.gave_up = True
+            return None
+        return found
+
+    cdef bint _is_spent(self, int number, long long spent) except -1:
+        """Whether an expression was given up on this message."""
+        if spent <= self.scratch.visits_max:
+            return False
+        self.visits = 1
+        self.gave_up = True
+        self.exceeded = self._why[number]
+        return True
+
+    cdef int _restart(self, int number, long long spent) except -1:
+        """Go on with the budget of an expression, of which some is spent."""
+        cdef Scratch scratch = self.scratch
+        scratch.restart(spent)
+        if spent > _TIMED_FROM:
+            scratch.began = self._limits.clock() - self._seconds.get(number, 0.0)
+        return 0
 
     cdef bint _spend(self, Operator operator, int number, long long spent) except -1:
         """Count what an answer has cost; whether that is too much."""

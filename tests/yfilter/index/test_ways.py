@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yfilter.index.element_condition import Condition
+from yfilter.index.element_condition import Condition, Derived
 from yfilter.index.ways import Step, Verified, Way, ways_of
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_ast import ANY, Literal, NodeKind
@@ -30,6 +30,8 @@ def described(way: Way) -> list[str]:
         for condition in step.conditions:
             if isinstance(condition, Condition):
                 lines.append(f"  {_condition(condition)}")
+            elif isinstance(condition, Derived):
+                lines.append(f"  column {unparse(condition.value)}: {unparse(condition.condition)}")
             elif isinstance(condition, Verified):
                 lines.append(f"  verified {unparse(condition.condition)}")
             else:
@@ -82,8 +84,17 @@ def _condition(condition: Condition) -> str:
         ("/a[b][b]", ["/a", "  /b"]),
         ("/a[@n < 3][@m != 3]", ["/a", "  @n < 3", "  verified @m != 3"]),
         ("/a[@*][*:b/@c]", ["/a", "  verified @*", "  /*", "    @c"]),
-        # Positions are verified on the element that the path leads to.
-        ("/a/b[2]", ["/a", "/b", "  verified /a/b[2]"]),
+        # A position among siblings is a count of these.
+        (
+            "/a/b[2]",
+            [
+                *("/a", "/b"),
+                "  column count(preceding-sibling::b) + 1: count(preceding-sibling::b) + 1 = 2",
+            ],
+        ),
+        ("/a[contains(b, 'x')]", ["/a", '  column b: contains(b, "x")']),
+        # Other positions are verified on the element that the path leads to.
+        ("/a/b/text()[2]", ["/a", "/b", "  text()", "  verified /a/b/text()[2]"]),
     ],
 )
 def test_a_path_is_taken_apart(profile: str, lines: list[str]) -> None:
