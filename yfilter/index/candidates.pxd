@@ -50,8 +50,7 @@ cdef class MessageView(MessageColumns):
     cdef int _look_up_string_value(self, int element) except -1
     cdef int _add_own(self, int element, int atom) except -1
     cdef int _new_own(self, bint has_edge) except -1
-    cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept
-    cdef int _octet(self, bint content, int place) noexcept
+    cdef bint _is_value(self, int atom, const unsigned char* values, int first, int last) noexcept
 
 
 @cython.final

@@ -133,19 +133,17 @@ cdef class MessageView(MessageColumns):
         """Whether an element has such a value that is not the one of an equality."""
         cdef int i
         if attribute == STRING_VALUE:
-            if not self.only_text:
-                return self._stream.string_value(element) != self.atoms.value(atom)
             return not self._is_value(
                 atom,
-                True,
-                self.content_offset[self.within_first[element]],
-                self.content_offset[self.within_last[element]],
+                self.text_values,
+                self.text_offset[self.within_first[element]],
+                self.text_offset[self.within_last[element]],
             )
         if attribute == TEXT_NODE:
             i = self.text_first[element]
             while i >= 0:
                 if not self._is_value(
-                    atom, True, self.content_offset[i], self.content_offset[i + 1]
+                    atom, self.content_values, self.content_offset[i], self.content_offset[i + 1]
                 ):
                     return True
                 i = self.text_next[i]
@@ -153,7 +151,10 @@ cdef class MessageView(MessageColumns):
         for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
             if self.attribute[self.attribute_name[i]] == attribute:
                 return not self._is_value(
-                    atom, False, self.attribute_offset[i], self.attribute_offset[i + 1]
+                    atom,
+                    self.attribute_values,
+                    self.attribute_offset[i],
+                    self.attribute_offset[i + 1],
                 )
         return False
 
@@ -167,13 +168,10 @@ cdef class MessageView(MessageColumns):
         cdef double number
         cdef double found = NAN
         if attribute == STRING_VALUE:
-            if not self.only_text:
-                text = self._stream.string_value(element).encode()
-                return number_in(text, 0, len(text))
             return number_in(
-                self.content_values,
-                self.content_offset[self.within_first[element]],
-                self.content_offset[self.within_last[element]],
+                self.text_values,
+                self.text_offset[self.within_first[element]],
+                self.text_offset[self.within_last[element]],
             )
         if attribute == TEXT_NODE:
             i = self.text_first[element]
@@ -345,16 +343,10 @@ cdef class MessageView(MessageColumns):
         return 0
 
     cdef int _look_up_string_value(self, int element) except -1:
-        cdef const unsigned char* values = self.content_values
-        cdef int first = 0
-        cdef int last, atom
-        if self.only_text:
-            first = self.content_offset[self.within_first[element]]
-            last = self.content_offset[self.within_last[element]]
-        else:
-            text = self._stream.string_value(element).encode()
-            values = text
-            last = len(text)
+        cdef const unsigned char* values = self.text_values
+        cdef int first = self.text_offset[self.within_first[element]]
+        cdef int last = self.text_offset[self.within_last[element]]
+        cdef int atom
         self._asking = STRING_VALUE << EDGE_SHIFT | EDGE_ATTRIBUTE
         if last - first <= self.atoms.length_max[STRING_VALUE]:
             atom = self.atoms.find(STRING_VALUE, values, first, last)
@@ -392,20 +384,17 @@ cdef class MessageView(MessageColumns):
 
     # -- values
 
-    cdef bint _is_value(self, int atom, bint content, int first, int last) noexcept:
+    cdef bint _is_value(
+        self, int atom, const unsigned char* values, int first, int last
+    ) noexcept:
         cdef int i
         cdef int place = self.atoms.atoms[ATOM_WIDTH * atom + ATOM_PLACE]
         if self.atoms.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] != last - first:
             return False
         for i in range(last - first):
-            if self.atoms.octets[place + i] != self._octet(content, first + i):
+            if self.atoms.octets[place + i] != values[first + i]:
                 return False
         return True
-
-    cdef int _octet(self, bint content, int place) noexcept:
-        if content:
-            return self.content_values[place]
-        return self.attribute_values[place]
 
 
 cdef double further(double one, double other, bint smallest) noexcept:

@@ -25,16 +25,16 @@ from decimal import Decimal
 from math import isnan
 from typing import Any, Protocol
 
-from formats.names import QualifiedName
+from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.functions import CURRENT, FUNCTIONS
-from yfilter.language.item_kinds import ANYTHING, NODES, kinds_of
+from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
-from yfilter.language.positions import is_positional, uses_position
+from yfilter.language.positions import is_positional, may_be_number, uses_position
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
 from yfilter.operators import operators as op
@@ -80,28 +80,22 @@ def _double(value: int | Decimal | float) -> float:
         return float("nan")
 
 
-def position_of(predicate: ast.Expression) -> op.Position | None:
+def position_of(scratch: op.Scratch, predicate: ast.Expression) -> op.Position | None:
     """A predicate of the kinds ``2``, ``last()``, ``last() - 1``, ``position() < 3``."""
+    relation, place = ast.Operator.EQ, predicate
     if isinstance(predicate, ast.Comparison):
-        relation, left, right = predicate.operator, predicate.left, predicate.right
-        if left == _POSITION:
-            pass
-        elif right == _POSITION:
-            relation, right = MIRRORED[relation], left
-        else:
+        relation, left, place = predicate.operator, predicate.left, predicate.right
+        if place == _POSITION:
+            relation, left, place = MIRRORED[relation], place, left
+        if left != _POSITION:
             return None
-        return _placed(relation, right)
-    return _placed(ast.Operator.EQ, predicate)
-
-
-def _placed(relation: ast.Operator, place: ast.Expression) -> op.Position | None:
     match place:
         case ast.Literal(value) if not isinstance(value, str):
-            return op.Position(relation, float(value))
+            return op.Position(scratch, relation, float(value))
         case ast.FunctionCall("last", ()):
-            return op.Position(relation, 0, from_last=True)
+            return op.Position(scratch, relation, 0, from_last=True)
         case ast.Operation("-", (ast.FunctionCall("last", ()), ast.Literal(int(value)))):
-            return op.Position(relation, value, from_last=True)
+            return op.Position(scratch, relation, value, from_last=True)
         case _:
             return None
 
@@ -110,10 +104,10 @@ def _placed(relation: ast.Operator, place: ast.Expression) -> op.Position | None
 
 
 _AXES = {
-    ast.Axis.SELF: op.SELF_AXIS,
-    ast.Axis.PARENT: op.PARENT_AXIS,
-    ast.Axis.DESCENDANT: op.BELOW,
-    ast.Axis.DESCENDANT_OR_SELF: op.BELOW_OR_SELF,
+    ast.Axis.SELF: op.SELF,
+    ast.Axis.PARENT: op.PARENT,
+    ast.Axis.DESCENDANT: op.DESCENDANT,
+    ast.Axis.DESCENDANT_OR_SELF: op.DESCENDANT_OR_SELF,
     ast.Axis.ANCESTOR: op.ANCESTOR,
     ast.Axis.ANCESTOR_OR_SELF: op.ANCESTOR_OR_SELF,
     ast.Axis.FOLLOWING_SIBLING: op.FOLLOWING_SIBLING,
@@ -121,11 +115,21 @@ _AXES = {
     ast.Axis.FOLLOWING: op.FOLLOWING,
     ast.Axis.PRECEDING: op.PRECEDING,
 }
-_KINDS = {
-    ast.NodeKind.ELEMENT: (op.CHILD, op.BELOW),
+# The axis of a step that names none, and of one behind ``//``.
+_SHORT_AXES = {
+    ast.NodeKind.SELF: (op.SELF, op.SELF),
+    ast.NodeKind.PARENT: (op.PARENT, op.PARENT),
     ast.NodeKind.ATTRIBUTE: (op.ATTRIBUTE, op.ATTRIBUTES_BELOW),
-    ast.NodeKind.TEXT: (op.TEXT, op.TEXTS_BELOW),
 }
+_TESTS = {
+    ast.NodeKind.ELEMENT: op.ELEMENTS,
+    ast.NodeKind.ATTRIBUTE: op.ATTRIBUTES,
+    ast.NodeKind.TEXT: op.TEXTS,
+    ast.NodeKind.COMMENT: op.COMMENTS,
+    ast.NodeKind.PROCESSING_INSTRUCTION: op.INSTRUCTIONS,
+    ast.NodeKind.DOCUMENT: op.DOCUMENTS,
+}
+_ANY_BELOW = op.PathStep(op.DESCENDANT_OR_SELF, op.ANY_KIND)
 _TEXT_TESTS: dict[str, Callable[[str], op.ValueTest]] = {
     "contains": op.Contains,
     "starts-with": op.StartsWith,
@@ -144,11 +148,20 @@ _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
     "namespace-uri": lambda name: AnyUri(name.namespace),
 }
 _CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
+# The ``xml:lang`` that is in force at the context node.
+_LANG = ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, ast.NameTest(XML_NAMESPACE, "lang"))
+_AROUND = ast.LocationStep(
+    False,
+    ast.NodeKind.ELEMENT,
+    ast.ANY_NAME,
+    (ast.PathExpression(ast.Origin.CONTEXT, (_LANG,)), ast.Literal(1)),
+    ast.Axis.ANCESTOR_OR_SELF,
+)
+_LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
-_ABOUT_CONTEXT = frozenset(("position", "last"))
 
-Scope = Mapping[str, op.Variable | op.ItemVariable]
+Scope = Mapping[str, op.Variable | op.ItemVariable | op.NodesVariable]
 
 
 class Holder(Protocol):
@@ -158,7 +171,6 @@ class Holder(Protocol):
     scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
-    def attribute(self, test: ast.NameTest) -> int: ...
     def shared(self, expression: ast.Expression) -> op.Operator: ...
     def interpret(self) -> None: ...
 
@@ -207,87 +219,72 @@ class Compiler:
     # -- paths
 
     def path(self, expression: ast.Expression, scope: Scope) -> op.Path:
-        """A location path of steps that a Path can take; NotCompiled."""
+        """A location path, or nodes that are combined; NotCompiled."""
         if not isinstance(expression, ast.PathExpression):
-            raise NotCompiled
-        origin, variable = op.FROM_CONTEXT, None
+            return op.Path(self._scratch, [], op.FROM_NODES, None, self._nodes(expression, scope))
+        origin, variable, source = op.FROM_CONTEXT, None, None
         if expression.origin is ast.Origin.MESSAGE:
             origin = op.FROM_MESSAGE
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
-            if not isinstance(bound, op.Variable):
+            if isinstance(bound, op.NodesVariable):
+                origin, source = op.FROM_NODES, bound
+            elif isinstance(bound, op.Variable):
+                origin, variable = op.FROM_VARIABLE, bound
+            else:
                 raise NotCompiled
-            origin, variable = op.FROM_VARIABLE, bound
-        source, rest = None, expression.steps
-        if expression.origin is ast.Origin.EXPRESSION:
-            assert expression.start is not None
+        elif expression.start is not None:
             origin, source = op.FROM_NODES, self._nodes(expression.start, scope)
-            if rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None:
-                parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
-                source, rest = op.Selected(source, parts), rest[1:]
-        steps: list[op.PathStep] = []
-        for step in rest:
-            steps += self._steps(step, scope)
+        rest = expression.steps
+        is_filtered = rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None
+        if source is not None and is_filtered:
+            parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
+            source, rest = op.Selected(source, parts), rest[1:]
+        steps = [part for step in rest for part in self._steps(step, scope)]
         return op.Path(self._scratch, steps, origin, variable, source)
 
     def _nodes(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """A path, or paths combined or begun anew at each node; NotCompiled."""
-        if isinstance(expression, ast.Operation) and expression.name == "|":
-            parts = [self._nodes(operand, scope) for operand in expression.operands]
-            return op.Union(self._scratch, parts)
-        if isinstance(expression, ast.Mapped):
-            left, right = expression.left, expression.right
-            if not isinstance(left, ast.PathExpression) or not _enters_below(right):
+        match expression:
+            case ast.Operation("|" | "intersect" | "except", operands) | ast.Sequence(operands):
+                name = expression.name if isinstance(expression, ast.Operation) else ","
+                parts = [self._nodes(operand, scope) for operand in operands]
+                return op.Combined(self._scratch, name, parts)
+            case ast.Mapped(left, right) if not uses_position(right):
+                return op.Each(self._nodes(left, scope), self._nodes(right, scope))
+            case ast.FunctionCall("root", ()):
+                return op.Path(self._scratch, [], op.FROM_MESSAGE)
+            case ast.FunctionCall("zero-or-one", (checked,)):
+                return op.AtMostOne(self._nodes(checked, scope))
+            case ast.PathExpression():
+                return self.path(expression, scope)
+            case _:
                 raise NotCompiled
-            below: list[op.PathStep] = []
-            if left.steps and left.steps[-1] == _ANY_BELOW:
-                left = replace(left, steps=left.steps[:-1])
-                below = [op.PathStep(op.SELF_AND_BELOW, 0, ())]
-            source = op.Path(self._scratch, below, op.FROM_NODES, source=self.path(left, scope))
-            return op.Each(source, self._nodes(right, scope))
-        return self.path(expression, scope)
 
     def _steps(self, step: ast.LocationStep, scope: Scope) -> list[op.PathStep]:
-        predicates = tuple(self._predicate(predicate, scope) for predicate in step.predicates)
-        code, before = self._code(step, any(isinstance(part, op.Position) for part in predicates))
-        name = op.TEXT_TEST if step.kind is ast.NodeKind.TEXT and step.axis is not None else 0
-        if step.test is not None and step.test != ast.ANY_NAME:
-            if step.kind is ast.NodeKind.ATTRIBUTE:
-                if not step.test.is_full:
-                    raise NotCompiled
-                name = self._holder.attribute(step.test)
-            else:
-                name = self._holder.symbol(step.test)
-        return [*before, op.PathStep(code, name, predicates)]
-
-    def _code(self, step: ast.LocationStep, positional: bool) -> tuple[int, list[op.PathStep]]:
-        """The code of a step, and the step that ``//`` stands for where positions count."""
+        """A step, behind that which ``//`` stands for where positions count."""
+        predicates = [self._predicate(predicate, scope) for predicate in step.predicates]
+        positional = any(map(is_positional, step.predicates))
+        is_below = step.descendant and not positional
         if step.axis is not None:
-            code = _AXES.get(step.axis, -1)
-            is_text = step.kind is ast.NodeKind.TEXT and code >= op.FOLLOWING_SIBLING
-            if code < 0 or not (is_text or step.kind is ast.NodeKind.ELEMENT):
-                raise NotCompiled
-            return code, []
-        if step.kind is ast.NodeKind.SELF:
-            return op.FILTER, []
-        if step.kind is ast.NodeKind.PARENT:
-            return op.PARENT, []
-        if step.kind not in _KINDS:
-            raise NotCompiled
-        code, below = _KINDS[step.kind]
-        if not step.descendant:
-            return code, []
-        if not positional:
-            return below, []
-        return code, [op.PathStep(op.SELF_AND_BELOW, 0, ())]
+            axis = _AXES[step.axis]
+        else:
+            axis = _SHORT_AXES.get(step.kind, (op.CHILD, op.DESCENDANT))[is_below]
+        name = 0
+        if step.kind is ast.NodeKind.PROCESSING_INSTRUCTION and step.test is not None:
+            predicates.insert(0, op.Targets(self._scratch, step.test.local))
+        elif step.test is not None and step.test != ast.ANY_NAME:
+            name = self._holder.symbol(step.test)
+        test = _TESTS.get(step.kind, op.ANY_KIND)
+        last = op.PathStep(axis, test, name, tuple(predicates), positional)
+        return [_ANY_BELOW, last] if step.descendant and positional else [last]
 
     def _predicate(self, predicate: ast.Expression, scope: Scope) -> op.Operator:
-        if not is_positional(predicate):
-            return self._part(predicate, scope)
-        position = position_of(predicate)
-        if position is None:
-            raise NotCompiled
-        return position
+        placed = position_of(self._scratch, predicate)
+        if placed is not None:
+            return placed
+        condition = self._part(predicate, scope)
+        return op.Numbered(self._scratch, condition) if may_be_number(predicate) else condition
 
     def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> op.Operator:
         if expression.origin is ast.Origin.VARIABLE and not expression.steps:
@@ -297,10 +294,9 @@ class Compiler:
         return self.path(expression, scope)
 
     def _mapped(self, expression: ast.Mapped, scope: Scope) -> op.Operator:
-        if _enters_below(expression.right):
-            nodes = self._nodes(expression, scope)
-            return op.Path(self._scratch, [], op.FROM_NODES, source=nodes)
         of_any_kind = dict.fromkeys(scope, ANYTHING)
+        if not kinds_of(expression.right, of_any_kind, NODES) & ATOMS:
+            return self.path(expression, scope)
         if kinds_of(expression.right, of_any_kind, NODES) & NODES or uses_position(
             expression.right
         ):
@@ -368,11 +364,48 @@ class Compiler:
         parts = (expression.condition, expression.consequence, expression.alternative)
         return op.Chosen(*self._conditions(parts, scope))
 
+    def _flwor(self, expression: ast.Flwor, scope: Scope) -> op.Operator:
+        if expression.order or expression.group is not None:
+            raise NotCompiled
+        where = expression.where
+        last = (ast.WhereClause(where),) if where is not None else ()
+        return self._tuples((*expression.clauses, *last), expression.result, scope)
+
+    def _tuples(
+        self, clauses: tuple[ast.Clause, ...], result: ast.Expression, scope: Scope
+    ) -> op.Operator:
+        """What ``return`` makes of the tuples of clauses; one that is an error gives nothing."""
+        if not clauses:
+            return op.Tried(self._part(result, scope))
+        clause, *others = clauses
+        if isinstance(clause, ast.WhereClause):
+            rest = self._tuples(tuple(others), result, scope)
+            condition = self._part(clause.condition, scope)
+            return op.Tried(op.Chosen(condition, rest, op.Constant([])))
+        is_let = isinstance(clause, ast.LetClause)
+        if isinstance(clause, ast.ForClause) and clause.position:
+            raise NotCompiled
+        value = clause.value if isinstance(clause, ast.LetClause) else clause.path
+        variable: op.Variable | op.ItemVariable | op.NodesVariable
+        source: op.Operator
+        try:
+            source = self.path(value, scope)
+            variable = op.NodesVariable(self._scratch) if is_let else op.Variable()
+        except NotCompiled:
+            source, variable = self._part(value, scope), op.ItemVariable(self._scratch)
+        rest = self._tuples(tuple(others), result, {**scope, clause.variable: variable})
+        return op.Tried(op.Binding(variable, source, rest, self._scratch, is_let))
+
     # -- functions and operators
 
     def _call(self, expression: ast.FunctionCall, scope: Scope) -> op.Operator:
         name, arguments = expression.name, expression.arguments
-        if name not in FUNCTIONS or name in _ABOUT_CONTEXT:
+        if name in ("position", "last"):
+            return op.Place(self._scratch, name == "last")
+        if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
+            test = op.LanguageIs(str(arguments[0].value))
+            return op.SomeValue(self.path(_LANGUAGE, scope), test)
+        if name not in FUNCTIONS:
             raise NotCompiled
         if not arguments and FUNCTIONS[name].context:
             arguments = (_CONTEXT,)
@@ -383,10 +416,11 @@ class Compiler:
                 return self._truth(name, operand, scope)
             case "name" | "local-name" | "namespace-uri", (ast.PathExpression() as named,):
                 return op.NameOf(self.path(named, scope), _NAME_PARTS[name])
-            case "zero-or-one", (ast.PathExpression() as checked,):
-                one = op.AtMostOne(self.path(checked, scope))
-                return op.Path(self._scratch, [], op.FROM_NODES, source=one)
-            case "count", (ast.PathExpression() as counted,):
+            case "zero-or-one", (ast.PathExpression(),):
+                return self.path(expression, scope)
+            case "count", (
+                ast.PathExpression() | ast.Operation("|" | "intersect" | "except") as counted,
+            ):
                 return op.CountOf(self.path(counted, scope))
             case (_, (ast.PathExpression() as tested, ast.Literal(str(text)))) if (
                 name in _TEXT_TESTS
@@ -427,8 +461,11 @@ class Compiler:
         if name in _ARITHMETIC:
             left, right = self._conditions(operands, scope)
             return op.Arithmetic(name, left, right)
-        if name == "|":
-            return op.Path(self._scratch, [], op.FROM_NODES, source=self._nodes(expression, scope))
+        if name in ("|", "intersect", "except"):
+            return self.path(expression, scope)
+        if name in ("is", "<<", ">>"):
+            left, right = (self._nodes(operand, scope) for operand in operands)
+            return op.NodeComparison(name, left, right)
         if name == "negate":
             return op.Negated(self._part(operands[0], scope))
         raise NotCompiled
@@ -460,6 +497,7 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.Sequence: Compiler._sequence,
     ast.Conditional: Compiler._conditional,
     ast.Quantified: Compiler._quantified,
+    ast.Flwor: Compiler._flwor,
     ast.Cast: Compiler._cast,
     ast.FunctionCall: Compiler._call,
 }
@@ -536,19 +574,6 @@ def _predicates(path: ast.PathExpression) -> list[ast.Expression]:
     return [predicate for step in path.steps for predicate in step.predicates]
 
 
-def _enters_below(expression: ast.Expression) -> bool:
-    """Whether it selects children, attributes or what is below, so that only elements have any."""
-    match expression:
-        case ast.PathExpression(ast.Origin.CONTEXT, (ast.LocationStep() as first, *_)):
-            return first.kind in _KINDS and first.axis is None
-        case ast.PathExpression(ast.Origin.EXPRESSION) if expression.start is not None:
-            return _enters_below(expression.start)
-        case ast.Operation("|", operands):
-            return all(map(_enters_below, operands))
-        case _:
-            return False
-
-
 def _stands_alone(expression: ast.Expression) -> bool:
     """Whether an expression depends on neither context nor variables, as far as its text tells."""
     if isinstance(expression, ast.PathExpression):
@@ -577,6 +602,7 @@ def _is_aggregate(expression: ast.Expression) -> bool:
         and len(expression.arguments) == 1
         and isinstance(expression.arguments[0], ast.PathExpression)
         and not _has_variables(expression)
+        and not uses_position(expression)
     )
 
 
@@ -585,6 +611,3 @@ def _has_variables(expression: ast.Expression) -> bool:
         isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
         for part in all_within(expression)
     )
-
-
-_ANY_BELOW = ast.LocationStep(False, ast.NodeKind.NODE, None, (), ast.Axis.DESCENDANT_OR_SELF)

@@ -27,9 +27,12 @@ cdef class MessageColumns:
     cdef readonly int[::1] within_first
     cdef readonly int[::1] within_last
     cdef readonly bint only_text
+    cdef bytes text_values
+    cdef const int[::1] text_offset
 
     cpdef int bind_columns(self, stream) except -1
     cdef int _link_contents(self) except -1
+    cdef int _leave_out_comments(self) except -1
 
 
 cdef class Scratch:
@@ -37,7 +40,6 @@ cdef class Scratch:
     cdef SymbolTable symbols
     cdef readonly int message
     cdef int[::1] label
-    cdef int[::1] attribute
     cdef int[::1] exact
     cdef int[::1] in_namespace
     cdef int[::1] any_namespace
@@ -51,22 +53,31 @@ cdef class Scratch:
     cdef bytes octets
     cdef int first
     cdef int last
+    cdef bint is_untyped
+    cdef int position  # of the context node, and how many there are
+    cdef int size
     cdef object _limits
     cdef object _evaluator
     cdef bint _is_spent
 
-    cdef bint accepts(self, int symbol, int element) noexcept
+    cdef bint accepts(self, int symbol, int name) noexcept
+    cdef bint passes(self, int test, int symbol, long long node) noexcept
+    cdef long long parent(self, long long node) except -2
+    cdef long long behind(self, long long node) noexcept
     cdef int visit(self, long long count) except -1
     cdef int restart(self, long long spent=*) except -1
     cdef int _look(self) except -1
     cdef int push(self, long long node) except -1
+    cdef int turn(self, int base) except -1
     cdef int tidy(self, int base) except -1
     cdef int look_at(self, long long node) except -1
+    cdef int _behind_target(self, int first, int last) except -1
     cdef str text(self, long long node)
+    cdef object atom(self, long long node)
+    cdef str target(self, long long node)
     cdef object node_of(self, long long node)
     cdef object nodes_from(self, int base)
     cdef object evaluator(self)
-    cdef int element_with(self, int attribute) except -1
 
 
 cpdef enum:

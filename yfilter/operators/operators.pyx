@@ -123,8 +123,9 @@ cdef inline bint _is_space(int octet) noexcept:
 # each element as a chain (``text_first`` of an element, ``text_next`` of a text node, -1 at the
 # end), and the content within each element, from ``within_first`` to before ``within_last``.
 #
-# The string value of an element is one run of the content's bytes, unless a comment or processing
-# instruction lies within (``only_text`` is false then).
+# The string value of an element is one run of bytes, ``text_values`` from ``text_offset`` of the
+# first to that of the last content within: those of the content itself, unless a comment or
+# processing instruction lies anywhere (``only_text`` is false then).
 
 
 cdef class MessageColumns:
@@ -192,17 +193,37 @@ cdef class MessageColumns:
         for element in range(self.elements - 1, 0, -1):
             parent = self.parent[element]
             self.within_last[parent] = max(self.within_last[parent], self.within_last[element])
+        self.text_values, self.text_offset = self.content_values, self.content_offset
+        if not self.only_text:
+            self._leave_out_comments()
+        return 0
+
+    cdef int _leave_out_comments(self) except -1:
+        """Comments and processing instructions are no part of a string value."""
+        cdef const unsigned char[::1] values = self.content_values
+        cdef unsigned char[::1] texts = bytearray(len(self.content_values))
+        cdef int[::1] offset = ints(len(self.content_kind) + 1)
+        cdef int content, first
+        cdef int size = 0
+        for content in range(len(self.content_kind)):
+            if self.content_kind[content] == 0:
+                for first in range(self.content_offset[content], self.content_offset[content + 1]):
+                    texts[size] = values[first]
+                    size += 1
+            offset[content + 1] = size
+        self.text_values, self.text_offset = bytes(texts[:size]), offset
         return 0
 
 
 # -------------------------------------------------------------------------------------------------
 # Scratch: the state that operators share while they work on one message.
 #
-# A node is one number, its own times KINDS and its kind, so that nodes of one kind sort in document
-# order::
+# A node is one number, so that nodes of all kinds sort in document order.  It has the position of
+# the node in its upper half, as the Node of nodes.py, and in the lower one::
 #
-#     element n      KINDS * n + KIND_ELEMENT          attribute n    KINDS * n + KIND_ATTRIBUTE
-#     text node n    KINDS * n + KIND_TEXT             document node  ROOT
+#     element n        KINDS * n                   attribute m of it    KINDS * n + m + 1
+#     content c, in front of element n             KINDS * n - CONTENT + c
+#     document node    ROOT, which is KINDS * -1
 #
 # Operators push the nodes that they find on a stack, ``nodes`` up to ``top``, and whoever asked
 # them takes them off again.  ``octets`` from ``first`` to ``last`` is the string value looked at
@@ -211,21 +232,38 @@ cdef class MessageColumns:
 # The names of a message are known by symbols (see yfilter/index/symbols.py), in a table that
 # belongs to the operators, so that their names make no new labels in the index.
 
+cdef extern from *:
+    """
+    #define KINDS 4294967296LL
+    #define CONTENT 2147483648LL
+    #define ROOT (-KINDS)
+    """
+    const long long KINDS, CONTENT, ROOT
+
 cdef enum:
     _FIRST_LOOK = 512  # visits, from 10 ns each to several us, where values are compared
     _FIRST_STEP = 64
 
 cpdef enum:
-    # A node: its number * KINDS + its kind.
-    KIND_ELEMENT = 0
-    KIND_ATTRIBUTE = 1
-    KIND_TEXT = 2
-    KIND_MASK = 3
-    KIND_SHIFT = 2
-    KINDS = 4
+    # Kinds of nodes, as bits; those of content in the order of ContentKind.
+    ELEMENTS = 1
+    ATTRIBUTES = 2
+    DOCUMENTS = 4
+    TEXTS = 8
+    COMMENTS = 16
+    INSTRUCTIONS = 32
+    CONTENTS = 56
+    ANY_KIND = 63
 
-    # The document node.
-    ROOT = -4
+
+cdef inline int _position(long long node) noexcept:
+    """The element that a node is, belongs to or stands in front of; -1 for the document."""
+    return (node + CONTENT) >> 32
+
+
+cdef inline long long _within(long long node) noexcept:
+    """0 for an element or the document, 1 + its number for an attribute, < 0 for content."""
+    return node - KINDS * _position(node)
 
 
 cdef double _NOT_BEGUN = NOT_BEGUN
@@ -256,7 +294,6 @@ cdef class Scratch:
         cdef SymbolTable symbols = self.symbols
         symbols.translate(stream.names)
         self.label = symbols.label
-        self.attribute = symbols.attribute
         self.exact = symbols.exact
         self.in_namespace = symbols.in_namespace
         self.any_namespace = symbols.any_namespace
@@ -272,15 +309,16 @@ cdef class Scratch:
         self._looked = _NOT_BEGUN
         self._step = _FIRST_STEP
         self.top = 0
+        self.position = self.size = 1
         self._is_spent = True
         return 0
 
-    cdef bint accepts(self, int symbol, int element) noexcept:
-        """Whether a name test accepts the name of an element."""
+    cdef bint accepts(self, int symbol, int name) noexcept:
+        """Whether a name test accepts a name of the message."""
         cdef int label
         if symbol == 0:
             return True
-        label = self.label[self.columns.name[element]]
+        label = self.label[name]
         return (
             self.exact[label] == symbol
             or self.in_namespace[label] == symbol
@@ -314,6 +352,16 @@ cdef class Scratch:
         self.top += 1
         return 0
 
+    cdef int turn(self, int base) except -1:
+        """Turn the order of the nodes from ``base`` on."""
+        cdef int low = base
+        cdef int high = self.top - 1
+        while low < high:
+            self.nodes[low], self.nodes[high] = self.nodes[high], self.nodes[low]
+            low += 1
+            high -= 1
+        return 0
+
     cdef int tidy(self, int base) except -1:
         """Bring the nodes from ``base`` on into document order, each once."""
         cdef long long[::1] nodes = self.nodes
@@ -344,44 +392,97 @@ cdef class Scratch:
         self.top = kept
         return 0
 
+    cdef bint passes(self, int test, int symbol, long long node) noexcept:
+        """Whether a node is of a kind and a name."""
+        cdef int element = _position(node)
+        cdef long long within = _within(node)
+        if within < 0:
+            return test & (TEXTS << self.columns.content_kind[within + CONTENT])
+        if within > 0:
+            return test & ATTRIBUTES and self.accepts(
+                symbol, self.columns.attribute_name[within - 1]
+            )
+        if element < 0:
+            return test & DOCUMENTS
+        return test & ELEMENTS and self.accepts(symbol, self.columns.name[element])
+
+    cdef long long parent(self, long long node) except -2:
+        """The element or document above a node, -1 above the document."""
+        cdef long long within = _within(node)
+        if within < 0:
+            return KINDS * self.columns.content_parent[within + CONTENT]
+        if within > 0:
+            return node - within
+        return -1 if node == ROOT else KINDS * self.columns.parent[_position(node)]
+
+    cdef long long behind(self, long long node) noexcept:
+        """The least number that a node behind a node, and not within it, can have."""
+        cdef int element = _position(node)
+        if _within(node):
+            return node + 1
+        if element < 0:
+            return KINDS * self.columns.elements + CONTENT
+        return (
+            KINDS * self.columns.end[element] - CONTENT + self.columns.within_last[element]
+        )
+
     cdef int look_at(self, long long node) except -1:
-        """Set ``octets``, ``first`` and ``last`` to the string value of a node."""
+        """Set ``octets``, ``first`` and ``last`` to the string value of a node, and whether that
+        ``is_untyped``."""
         cdef MessageColumns columns = self.columns
-        cdef int number = node >> KIND_SHIFT
-        cdef int kind = node & KIND_MASK
-        if kind == KIND_ATTRIBUTE:
+        cdef int number = max(_position(node), 0)
+        cdef long long within = _within(node)
+        self.is_untyped = True
+        if within > 0:
+            number = within - 1
             self.octets = columns.attribute_values
             self.first = columns.attribute_offset[number]
             self.last = columns.attribute_offset[number + 1]
-        elif kind == KIND_TEXT:
+        elif within < 0:
+            number = within + CONTENT
             self.octets = columns.content_values
             self.first = columns.content_offset[number]
             self.last = columns.content_offset[number + 1]
-        elif columns.only_text:
-            number = max(number, 0)
-            self.octets = columns.content_values
-            self.first = columns.content_offset[columns.within_first[number]]
-            self.last = columns.content_offset[columns.within_last[number]]
+            self.is_untyped = columns.content_kind[number] == 0
+            if columns.content_kind[number] == 2:
+                self.first = self._behind_target(self.first, self.last)
         else:
-            self.octets = columns._stream.string_value(max(number, 0)).encode()
-            self.first = 0
-            self.last = len(self.octets)
+            self.octets = columns.text_values
+            self.first = columns.text_offset[columns.within_first[number]]
+            self.last = columns.text_offset[columns.within_last[number]]
         return 0
+
+    cdef int _behind_target(self, int first, int last) except -1:
+        """Where the data of a processing instruction begins, which stands behind its target."""
+        cdef int space = self.octets.find(b" ", first, last)
+        return last if space < 0 else space + 1
 
     cdef str text(self, long long node):
         """The string value of a node."""
         self.look_at(node)
         return self.octets[self.first : self.last].decode()
 
+    cdef object atom(self, long long node):
+        """The atomic value of a node."""
+        text = self.text(node)
+        return Untyped(text) if self.is_untyped else text
+
+    cdef str target(self, long long node):
+        """The target of a processing instruction; nothing for other nodes."""
+        cdef int number = _within(node) + CONTENT
+        if _within(node) >= 0 or self.columns.content_kind[number] != 2:
+            return ""
+        return self.columns._stream.content_value(number).split(" ")[0]
+
     cdef object node_of(self, long long node):
         """The node as the interpreter knows it."""
-        cdef int number = node >> KIND_SHIFT
-        cdef int kind = node & KIND_MASK
-        if kind == KIND_ELEMENT:
-            return DOCUMENT if number < 0 else element_node(number)
-        if kind == KIND_TEXT:
-            return Node(self.columns.content_next[number], NodeType.CONTENT, number)
-        return Node(self.element_with(number), NodeType.ATTRIBUTE, number)
+        cdef int element = _position(node)
+        cdef long long within = _within(node)
+        if within < 0:
+            return Node(element, NodeType.CONTENT, within + CONTENT)
+        if within > 0:
+            return Node(element, NodeType.ATTRIBUTE, within - 1)
+        return DOCUMENT if element < 0 else element_node(element)
 
     cdef object nodes_from(self, int base):
         """The nodes from ``base`` on as the interpreter knows them, taken off the stack."""
@@ -399,18 +500,6 @@ cdef class Scratch:
             self._evaluator.began = self.began
         self._is_spent = False
         return self._evaluator
-
-    cdef int element_with(self, int attribute) except -1:
-        """The element that an attribute belongs to."""
-        low, high = 0, self.columns.elements - 1
-        starts = self.columns._stream.attribute_start
-        while low < high:
-            middle = (low + high + 1) >> 1
-            if starts[middle] <= attribute:
-                low = middle
-            else:
-                high = middle - 1
-        return low
 
 
 # -------------------------------------------------------------------------------------------------
@@ -512,6 +601,8 @@ cdef class NumberTest(ValueTest):
 
     cdef bint accepts(self, Scratch scratch) except -1:
         cdef double value = number_in(scratch.octets, scratch.first, scratch.last)
+        if not scratch.is_untyped:
+            return False  # a string compares with no number
         if value != value:  # - NaN, or no number, which compares with none
             if self._operator != 1:
                 return False
@@ -548,6 +639,19 @@ cdef class EndsWith(ValueTest):
 
     cdef bint accepts(self, Scratch scratch) except -1:
         return scratch.octets.endswith(self._octets, scratch.first, scratch.last)
+
+
+cdef class LanguageIs(ValueTest):
+    """A language of ``xml:lang`` is another one, or a kind of it, in letters of any case."""
+
+    cdef str _asked
+
+    def __init__(self, asked: str) -> None:
+        self._asked = asked.lower()
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        language = scratch.octets[scratch.first : scratch.last].decode().lower()
+        return language == self._asked or language.startswith(f"{self._asked}-")
 
 
 cdef class Matches(ValueTest):
@@ -654,52 +758,46 @@ cdef class Operator:
 # -------------------------------------------------------------------------------------------------
 # Path: a location path on the columns of a message.
 #
-# A step is a row of STEP_WIDTH numbers, its CODE, the NAME (symbol or attribute) that it asks for,
-# whether its predicates are about positions, POSITIONAL, and whether nodes of one context can be
-# reached from another, SEVERAL::
+# A step is a row of STEP_WIDTH numbers: its AXIS, the kinds of nodes that its TEST accepts, as
+# bits, the symbol of their NAME, 0 for any, and whether its predicates are POSITIONAL.  ``//`` is
+# the axis DESCENDANT, or ATTRIBUTES_BELOW, but a step DESCENDANT_OR_SELF where positions count.
 #
-#     CHILD BELOW         elements           SELF_AND_BELOW   what // stands for before a position
-#     ATTRIBUTE ATTRIBUTES_BELOW             TEXT TEXTS_BELOW
-#     FILTER PARENT and the axes SELF_AXIS to PRECEDING
+# Each axis is a range of the element stream: elements and pieces of content, each from one number
+# to another; on the axes of siblings a range that skips what is below the elements in it.
 #
 # Whether a path selects anything is asked depth first, up to the first node, where at most one step
 # can reach a node in several ways; else, and where all nodes are wanted, step by step, with each
 # node once (``collect``).
 #
-# Two things are looked up and not walked.  The nodes before or behind a node, or its siblings, are
-# the first so many of one Row, which is made once for all contexts.  And the nodes of a step whose
-# predicate is an equality with what is bound around the path, ``//item[@no = $i/@no]``, are found
-# by a hash of their keys once the step is asked for again.
+# Two things are looked up and not walked.  Of many nodes those before or behind a context node, or
+# its siblings, are the first so many of one Row, which is made once for all contexts.  And the
+# nodes of a step whose predicate is an equality with what is bound around the path,
+# ``//item[@no = $i/@no]``, are found by a hash of their keys once the step is asked for again.
 
 cpdef enum:
     # Fields of a step.
-    STEP_CODE = 0
-    STEP_NAME = 1
-    STEP_POSITIONAL = 2
-    STEP_SEVERAL = 3
+    STEP_AXIS = 0
+    STEP_TEST = 1
+    STEP_NAME = 2
+    STEP_POSITIONAL = 3
     STEP_WIDTH = 4
 
-    # Codes of steps, by their axes.
-    CHILD = 0
-    BELOW = 1
-    SELF_AND_BELOW = 2
-    ATTRIBUTE = 3
+    # Axes; from SEVERAL_WAYS on a node can be reached from several contexts, those from ANCESTOR on
+    # are not in document order, and those from FOLLOWING_SIBLING on are looked up in Rows.
+    SELF = 0
+    CHILD = 1
+    ATTRIBUTE = 2
+    SEVERAL_WAYS = 3
+    PARENT = 3
     ATTRIBUTES_BELOW = 4
-    TEXT = 5
-    TEXTS_BELOW = 6
-    FILTER = 7
-    PARENT = 8
-    SELF_AXIS = 9
-    PARENT_AXIS = 10
-    BELOW_OR_SELF = 11
-    ANCESTOR = 12
-    ANCESTOR_OR_SELF = 13
-    FOLLOWING_SIBLING = 14
-    PRECEDING_SIBLING = 15
-    FOLLOWING = 16
-    PRECEDING = 17
-    # The name of a step on one of these four that leads to text nodes.
-    TEXT_TEST = -1
+    DESCENDANT = 5
+    DESCENDANT_OR_SELF = 6
+    ANCESTOR = 7
+    ANCESTOR_OR_SELF = 8
+    FOLLOWING_SIBLING = 9
+    PRECEDING_SIBLING = 10
+    FOLLOWING = 11
+    PRECEDING = 12
 
     # Where a path starts.
     FROM_CONTEXT = 0
@@ -707,15 +805,7 @@ cpdef enum:
     FROM_VARIABLE = 2
     FROM_NODES = 3
 
-
-# A code from which a node can be reached from several contexts.
-_SEVERAL_WAYS = frozenset(
-    (
-        *(BELOW, SELF_AND_BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW, PARENT, PARENT_AXIS),
-        *(BELOW_OR_SELF, ANCESTOR, ANCESTOR_OR_SELF, FOLLOWING_SIBLING, PRECEDING_SIBLING),
-        *(FOLLOWING, PRECEDING),
-    )
-)
+    _WIDE = 32  # nodes of a range from which on a Row is worth it
 
 
 cdef class Variable:
@@ -734,7 +824,8 @@ cdef class Row:
     one first.  ``keys`` are what says of each whether it is one of them.
     """
 
-    cdef list nodes, keys
+    cdef long long[::1] nodes, keys
+    cdef int size
     cdef object test  # of which ``held`` is the first place that it accepts
     cdef int tried, held
     cdef dict places  # of the values that a path leads to, the first of each
@@ -742,25 +833,58 @@ cdef class Row:
     cdef object index  # the same for values of any type, up to ``fault``
     cdef int fault
 
-    def __init__(self, list nodes, list keys) -> None:
+    def __init__(self, nodes: array[int], keys: array[int]) -> None:
         self.nodes = nodes
         self.keys = keys
+        self.size = len(nodes)
         self.test = None
         self.tried = 0
-        self.held = self.fault = len(nodes)
+        self.held = self.fault = self.size
         self.places = self.index = self.least = self.greatest = None
+
+    cdef int up_to(self, long long key) noexcept:
+        """How many keys are not above one."""
+        cdef int low = 0
+        cdef int high = self.size
+        cdef int middle
+        while low < high:
+            middle = (low + high) >> 1
+            if self.keys[middle] <= key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+cdef class Place(Operator):
+    """``position()``, or ``last()`` if that is ``of_last``, of the context node."""
+
+    cdef Scratch _scratch
+    cdef bint _of_last
+
+    def __init__(self, scratch: Scratch, of_last: bool) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self._of_last = of_last
+
+    cdef object value(self, long long node):
+        return [self._scratch.size if self._of_last else self._scratch.position]
 
 
 cdef class Position(Operator):
     """A predicate on the position of a node: ``position() relation number``, or, ``from_last``,
     ``position() relation last() - number``."""
 
+    cdef Scratch _scratch
     cdef int _relation
     cdef double _number
     cdef bint _from_last
 
-    def __init__(self, relation: Relation, number: float, from_last: bool = False) -> None:
+    def __init__(
+        self, scratch: Scratch, relation: Relation, number: float, from_last: bool = False
+    ) -> None:
         super().__init__()
+        self._scratch = scratch
         self._relation = RELATIONS[relation]
         self._number = number
         self._from_last = from_last
@@ -771,17 +895,54 @@ cdef class Position(Operator):
             return 0
         return <int>self._number if <int>self._number == self._number else 0
 
-    cdef bint accepts(self, long long position, long long size) noexcept:
-        cdef double number = size - self._number if self._from_last else self._number
-        return compares(position, self._relation, number)
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef double number = scratch.size - self._number if self._from_last else self._number
+        return compares(scratch.position, self._relation, number)
+
+
+cdef class Numbered(Operator):
+    """A predicate whose value may be a number, which is a position."""
+
+    cdef Scratch _scratch
+    cdef Operator _operand
+
+    def __init__(self, scratch: Scratch, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+
+    cdef bint holds(self, long long node) except -1:
+        value = self._operand.value(node)
+        if len(value) == 1 and is_number(value[0]):
+            return value[0] == self._scratch.position
+        return effective_boolean(value)
 
 
 class PathStep(NamedTuple):
-    """``name``: a symbol, or the number of an attribute, 0 for any."""
+    """``test``: kinds of nodes as bits; ``name``: a symbol, 0 for any; ``positional``: whether a
+    predicate depends on the position of a node."""
 
-    code: int
-    name: int
-    predicates: tuple[Operator, ...]
+    axis: int
+    test: int
+    name: int = 0
+    predicates: tuple[Operator, ...] = ()
+    positional: bool = False
+
+
+cdef class Targets(Operator):
+    """A processing instruction has a target: ``processing-instruction("target")``."""
+
+    cdef Scratch _scratch
+    cdef str _target
+
+    def __init__(self, scratch: Scratch, target: str) -> None:
+        super().__init__()
+        self._scratch = scratch
+        self._target = target
+
+    cdef bint holds(self, long long node) except -1:
+        return self._scratch.target(node) == self._target
 
 
 cdef class Nodes(Operator):
@@ -794,25 +955,46 @@ cdef class Nodes(Operator):
         self.scratch = scratch
 
     cdef int collect(self, long long node) except -1:
-        """Push all nodes, in document order, each once; where they begin on the stack."""
+        """Push all nodes, in their order, each once; where they begin on the stack."""
         raise NotImplementedError
 
 
-cdef class Union(Nodes):
-    """``a | b``."""
+cdef class Combined(Nodes):
+    """``a | b``, ``a intersect b``, ``a except b``; and ``a, b``, which is in no document order."""
 
     cdef list _parts
+    cdef str _name
 
-    def __init__(self, scratch: Scratch, parts: Sequence[Nodes]) -> None:
+    def __init__(self, scratch: Scratch, name: str, parts: Sequence[Nodes]) -> None:
         super().__init__(scratch, parts)
         self._parts = list(parts)
+        self._name = name
 
     cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
         cdef Nodes part
-        cdef int base = self.scratch.top
+        cdef int base = scratch.top
+        cdef int kept = base
+        cdef int middle = base
+        cdef int i, j
         for part in self._parts:
+            middle = scratch.top
             part.collect(node)
-        self.scratch.tidy(base)
+            if self._name != ",":
+                scratch.tidy(middle)
+        if self._name == "|":
+            scratch.tidy(base)
+        elif self._name != ",":
+            j = middle
+            for i in range(base, middle):
+                while j < scratch.top and scratch.nodes[j] < scratch.nodes[i]:
+                    j += 1
+                if (j < scratch.top and scratch.nodes[j] == scratch.nodes[i]) == (
+                    self._name == "intersect"
+                ):
+                    scratch.nodes[kept] = scratch.nodes[i]
+                    kept += 1
+            scratch.top = kept
         return base
 
 
@@ -895,27 +1077,20 @@ cdef class Path(Nodes):
         self._count = len(steps)
         self._steps = ints(STEP_WIDTH * (len(steps) + 1))
         self._predicates = [step.predicates for step in steps]
-        several = 0
         for at, step in enumerate(steps):
-            several += step.code in _SEVERAL_WAYS
-            positional = any(isinstance(part, Position) for part in step.predicates)
-            row = STEP_WIDTH * at
-            self._steps[row + STEP_CODE] = step.code
-            self._steps[row + STEP_NAME] = step.name
-            self._steps[row + STEP_POSITIONAL] = positional
-            self._steps[row + STEP_SEVERAL] = step.code in _SEVERAL_WAYS
+            fields = (step.axis, step.test, step.name, step.positional)
+            for field in range(STEP_WIDTH):
+                self._steps[STEP_WIDTH * at + field] = fields[field]
+        several = sum(step.axis >= SEVERAL_WAYS for step in steps)
         self._searched = several > 1 or source is not None
-        codes = [step.code for step in steps]
-        leads = [code != PARENT or bool(step.predicates) for code, step in zip(codes, steps)]
+        leads = [step[:4] != (PARENT, ANY_KIND, 0, ()) for step in steps]
         self._lead = leads.index(True) if True in leads else len(steps)
         begins = (
             origin in (FROM_CONTEXT, FROM_VARIABLE) and not self.free and self._lead < len(steps)
         )
         first = self._lead
-        is_ranged = begins and codes[first] >= FOLLOWING_SIBLING
-        self.is_ranged = is_ranged and not any(
-            isinstance(part, Position) for part in steps[first].predicates
-        )
+        is_ranged = begins and steps[first].axis >= FOLLOWING_SIBLING
+        self.is_ranged = is_ranged and not steps[first].positional
         self.is_anchored = begins and first > 0 and not is_ranged
         self._is_quick = several - first <= 2
         self._joins = [_join_of(step) for step in steps]
@@ -965,20 +1140,19 @@ cdef class Path(Nodes):
         """The atomic values of the nodes from ``base`` on, taken off the stack."""
         cdef Scratch scratch = self.scratch
         cdef int i
-        found = [Untyped(scratch.text(scratch.nodes[i])) for i in range(base, scratch.top)]
+        found = [scratch.atom(scratch.nodes[i]) for i in range(base, scratch.top)]
         scratch.top = base
         return found
 
     cdef object first_atom(self, long long node):
         cdef long long found = self.first_node(node)
-        return None if found == -1 else Untyped(self.scratch.text(found))
+        return None if found == -1 else self.scratch.atom(found)
 
     cdef int count(self, long long node) except -1:
         """How many nodes there are."""
         cdef int found = 0
         cdef int base
-        if self.is_ranged and self._lead + 1 == self._count:
-            self.row(node, &found)
+        if self.is_ranged and self._lead + 1 == self._count and self.row(node, &found) is not None:
             return found
         base = self.collect(node)
         found = self.scratch.top - base
@@ -988,10 +1162,10 @@ cdef class Path(Nodes):
     # -- for other operators
 
     def own_attribute(self) -> int:
-        """The number of the attribute of the context node that the path is, or 0."""
+        """The symbol of the attribute of the context node that the path is, or 0."""
         if self._count != 1 or self._origin != FROM_CONTEXT or self._predicates[0]:
             return 0
-        return self._steps[STEP_NAME] if self._steps[STEP_CODE] == ATTRIBUTE else 0
+        return self._steps[STEP_NAME] if self._steps[STEP_AXIS] == ATTRIBUTE else 0
 
     cdef long long start(self, long long node) noexcept:
         """Where the path starts, for a context node."""
@@ -1005,7 +1179,9 @@ cdef class Path(Nodes):
         cdef int base, i
         cdef bint found = False
         if self.is_ranged and self._is_quick:
-            return self._some_in_row(node, test)
+            row = self.row(node, &base)
+            if row is not None:
+                return self._some_in_row(row, base, test)
         if not self._searched:
             return self._leads(0, self.start(node), test)
         base = self.collect(node)
@@ -1077,98 +1253,68 @@ cdef class Path(Nodes):
         node = self.start(node)
         for _i in range(self._lead):
             if node != -1:
-                node = self._parent(node)
+                node = self.scratch.parent(node)
         return node
 
     cdef Row row(self, long long node, int* count):
         """Of a path on an axis of Rows: the nodes of that step from all contexts, and how many of
-        them it is from this one.  None for none."""
-        count[0] = 0
+        them it is from this one.  None where there is no context, and where they are few."""
         node = self._anchor(node)
         return None if node == -1 else self._row(self._lead, node, True, count)
 
     cdef Row _row(self, int at, long long node, bint is_filtered, int* count):
         cdef Scratch scratch = self.scratch
         cdef MessageColumns columns = scratch.columns
-        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
-        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
-        cdef int kind = node & KIND_MASK
-        cdef int number = node >> KIND_SHIFT
-        # Elements are compared with elements by their numbers, else by those of content.
-        cdef bint by_content = kind == KIND_TEXT or name == TEXT_TEST
-        cdef int parent = -1
-        cdef long long first, behind, key
+        cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
+        cdef long long around = ROOT
+        cdef long long key
+        cdef int element
         cdef Row row
-        count[0] = 0
         self._forget()
-        if number < 0:
+        if axis < FOLLOWING:
+            around = scratch.parent(node)
+            if around == -1 or _within(node) > 0:
+                return None
+        element = _position(around)
+        if node == ROOT or _WIDE > (
+            columns.elements if element < 0
+            else columns.end[element] - element
+            + columns.within_last[element] - columns.within_first[element]
+        ):
             return None
-        if code <= PRECEDING_SIBLING:
-            if kind == KIND_ATTRIBUTE:
-                return None
-            parent = columns.content_parent[number] if kind else columns.parent[number]
-            if parent < 0:
-                return None
-        key = (((parent + 1) * 65_536LL + at) * 2 + by_content) * 2 + is_filtered
+        key = ((element + 1) * 65_536LL + at) * 2 + is_filtered
         row = self._rows.get(key)
         if row is None:
-            row = self._rows[key] = self._new_row(at, parent, by_content, is_filtered)
-        if kind == KIND_TEXT:
-            first, behind = number, number + 1
-        elif kind == KIND_ATTRIBUTE:
-            number = scratch.element_with(number)
-            first = columns.within_first[number] if by_content else number
-            behind = first if by_content else number + 1
-        elif by_content:
-            first, behind = columns.within_first[number], columns.within_last[number]
+            row = self._rows[key] = self._new_row(at, around, is_filtered)
+        if axis in (PRECEDING_SIBLING, PRECEDING):
+            count[0] = row.up_to(node)
         else:
-            first, behind = number, columns.end[number]
-        is_before = code in (PRECEDING_SIBLING, PRECEDING)
-        count[0] = bisect_right(row.keys, first if is_before else -behind)
+            count[0] = row.up_to(-scratch.behind(node))
         scratch.visit(1)
         return row
 
-    cdef Row _new_row(self, int at, int parent, bint by_content, bint is_filtered):
+    cdef Row _new_row(self, int at, long long around, bint is_filtered):
         cdef Scratch scratch = self.scratch
-        cdef MessageColumns columns = scratch.columns
         cdef int base = scratch.top
-        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
-        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
-        cdef bint is_before = code in (PRECEDING_SIBLING, PRECEDING)
-        cdef int number
-        if name == TEXT_TEST:
-            self._push_contents(TEXTS_BELOW if parent < 0 else TEXT, 0, KINDS * parent)
-            scratch.tidy(base)
-        else:
-            self._push_elements(BELOW if parent < 0 else CHILD, name, KINDS * parent)
+        cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
+        cdef int i
+        self._push_range(at, axis >= FOLLOWING, around, -1, ROOT)
         if is_filtered:
             _filter(scratch, self._predicates[at], base)
-        nodes = list(scratch.nodes[base : scratch.top])
+        nodes = array("q", scratch.nodes[base : scratch.top])
         scratch.top = base
-        keys = []
-        for node in nodes:
-            number = node >> KIND_SHIFT
-            if name == TEXT_TEST:
-                keys.append(number + 1 if is_before else -number)
-            elif by_content:
-                keys.append(
-                    columns.within_last[number] if is_before else -columns.within_first[number]
-                )
-            else:
-                keys.append(columns.end[number] if is_before else -number)
-        if not is_before:
-            return Row(nodes[::-1], keys[::-1])
-        pairs = sorted(zip(keys, nodes))
-        return Row([node for _, node in pairs], [key for key, _ in pairs])
+        if axis in (FOLLOWING_SIBLING, FOLLOWING):
+            nodes.reverse()
+            return Row(nodes, array("q", [-node for node in nodes]))
+        if not is_filtered:
+            return Row(nodes, nodes)  # that of which some are ancestors
+        pairs = sorted([(scratch.behind(node), node) for node in nodes])
+        return Row(array("q", [pair[1] for pair in pairs]), array("q", [pair[0] for pair in pairs]))
 
-    cdef bint _some_in_row(self, long long node, ValueTest test) except -1:
-        cdef int count = 0
-        cdef Row row = self.row(node, &count)
-        if row is None:
-            return False
+    cdef bint _some_in_row(self, Row row, int count, ValueTest test) except -1:
         if row.test is not test:
-            row.test, row.tried, row.held = test, 0, len(row.nodes)
-        while row.tried < count and row.held == len(row.nodes):
+            row.test, row.tried, row.held = test, 0, row.size
+        while row.tried < count and row.held == row.size:
             self.scratch.visit(1)
             if self._leads(self._lead + 1, row.nodes[row.tried], test):
                 row.held = row.tried
@@ -1180,16 +1326,12 @@ cdef class Path(Nodes):
         self.scratch.push(node)
         return self._follow(self.scratch.top - 1, self._lead + 1)
 
-    cdef bint equals(self, long long node, values) except -1:
-        """Whether a path on an axis of Rows has one of these values."""
-        cdef int count = 0
+    cdef bint equals(self, Row row, int count, values) except -1:
+        """Whether the first so many of a Row have one of these values."""
         cdef int place
-        cdef Row row = self.row(node, &count)
-        if count == 0:
-            return False
         if row.places is None:
             places = {}
-            for place in range(len(row.nodes)):
+            for place in range(row.size):
                 for value in self._values_behind(self.behind(row.nodes[place])):
                     places.setdefault(value, place)
             row.places = places
@@ -1198,10 +1340,8 @@ cdef class Path(Nodes):
                 return True
         return False
 
-    cdef object extremes(self, long long node):
-        """The least and the greatest of the values of a path on an axis of Rows."""
-        cdef int count = 0
-        cdef Row row = self.row(node, &count)
+    cdef object extremes(self, Row row, int count):
+        """The least and the greatest of the values of the first so many of a Row."""
         if count == 0:
             return ()
         if row.least is None:
@@ -1222,11 +1362,11 @@ cdef class Path(Nodes):
         of its nodes: 1 or 0, -1 where no index can tell."""
         cdef int count = 0
         cdef Row row = self.row(node, &count)
-        if count == 0:
-            return 0
+        if row is None:
+            return -1
         if row.index is None:
             row.index = EqualityIndex(
-                (place, self._atoms_at(row, place, each)) for place in range(len(row.nodes))
+                (place, self._atoms_at(row, place, each)) for place in range(row.size)
             )
         if count > row.fault:
             return -1
@@ -1267,11 +1407,7 @@ cdef class Path(Nodes):
             nodes = list(scratch.nodes[base : scratch.top])
             scratch.top = base
             for node in nodes:
-                self._push_elements(
-                    self._steps[STEP_WIDTH * at + STEP_CODE],
-                    self._steps[STEP_WIDTH * at + STEP_NAME],
-                    node,
-                )
+                self._push(at, node)
             scratch.tidy(base)
             _filter(scratch, join.own, base)
             nodes = list(scratch.nodes[base : scratch.top])
@@ -1293,6 +1429,8 @@ cdef class Path(Nodes):
         cdef int base = self.scratch.top
         if self._source is not None:
             self._source.collect(node)
+            if self._count:
+                self.scratch.tidy(base)
         elif self._joined >= 0 and self._push_joined(self._joined, ROOT):
             return self._follow(base, self._joined + 1)
         else:
@@ -1305,32 +1443,43 @@ cdef class Path(Nodes):
 
     cdef int _walk(self, int base, int at, int to) except -1:
         cdef Scratch scratch = self.scratch
-        cdef int end, i, code, covered
-        cdef long long node
-        cdef int first = base
+        cdef int end, i, axis
+        cdef long long node, covered
+        cdef bint positional
         for at in range(at, to):
             end = scratch.top
-            covered = 0
-            code = self._steps[STEP_WIDTH * at + STEP_CODE]
-            for i in range(first, end):
-                node = scratch.nodes[i]
-                if (
-                    code in (BELOW, ATTRIBUTES_BELOW, TEXTS_BELOW)
-                    and not self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
-                ):
-                    # The descendants of a node below another one have been found.
-                    if node >= 0 and node >> KIND_SHIFT < covered:
-                        continue
-                    if node & KIND_MASK == KIND_ELEMENT and node >= 0:
-                        covered = scratch.columns.end[node >> KIND_SHIFT]
-                self._step(at, node)
+            covered = ROOT
+            axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
+            positional = self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
+            if axis >= FOLLOWING and not positional and end > base:
+                self._step(at, self._widest(axis, base, end))
+            else:
+                for i in range(base, end):
+                    node = scratch.nodes[i]
+                    if ATTRIBUTES_BELOW <= axis <= DESCENDANT_OR_SELF and not positional:
+                        # What is below a node below another one has been found.
+                        if node < covered and _within(node) <= 0:
+                            continue
+                        covered = max(covered, scratch.behind(node))
+                    self._step(at, node)
             for i in range(end, scratch.top):
                 scratch.nodes[base + i - end] = scratch.nodes[i]
             scratch.top = base + scratch.top - end
-            first = base
-            if end - base > 1 or code == TEXTS_BELOW or code >= ANCESTOR:
+            if end - base > 1 or axis >= ANCESTOR:
                 scratch.tidy(base)
         return base
+
+    cdef long long _widest(self, int axis, int base, int end) except -2:
+        """The context node that all others are behind of, or in front of: what follows, or
+        precedes, any of them does so that one."""
+        cdef Scratch scratch = self.scratch
+        cdef long long node = scratch.nodes[end - 1]
+        cdef int i
+        if axis == FOLLOWING:
+            for i in range(base, end):
+                if scratch.behind(scratch.nodes[i]) < scratch.behind(node):
+                    node = scratch.nodes[i]
+        return node
 
     cdef bint _leads(self, int at, long long node, ValueTest test) except -1:
         """Whether the steps from one on lead to a node, or to one that a test accepts."""
@@ -1356,154 +1505,177 @@ cdef class Path(Nodes):
 
     cdef int _step(self, int at, long long node) except -1:
         """Push what one step selects from a node, in the order of its axis."""
-        cdef int base = self.scratch.top
-        cdef int code = self._steps[STEP_WIDTH * at + STEP_CODE]
-        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
-        if at != self._joined and self._joins[at] is not None and self._push_joined(at, node):
-            return 0
-        if code >= FOLLOWING_SIBLING:
-            return self._push_row(at, node)
-        if code <= SELF_AND_BELOW:
-            self._push_elements(code, name, node)
-        elif code <= TEXTS_BELOW:
-            self._push_contents(code, name, node)
-        else:
-            self._push_others(code, name, node)
-        if self._predicates[at] and self.scratch.top > base:
-            _filter(self.scratch, self._predicates[at], base)
-        return 0
-
-    cdef int _push_elements(self, int code, int symbol, long long node) except -1:
-        cdef Scratch scratch = self.scratch
-        cdef MessageColumns columns = scratch.columns
-        cdef int element = node >> KIND_SHIFT
-        cdef int child, end
-        if node & KIND_MASK:
-            if code == SELF_AND_BELOW:
-                scratch.push(node)
-            return 0
-        end = columns.elements if element < 0 else columns.end[element]
-        child = element + 1
-        if code == CHILD:
-            while child < end:
-                scratch.visits += 1
-                if scratch.accepts(symbol, child):
-                    scratch.push(KINDS * child)
-                child = columns.end[child]
-            return scratch.visit(0)
-        if code == SELF_AND_BELOW:
-            scratch.push(node)
-        scratch.visit(end - child)
-        for child in range(element + 1, end):
-            if scratch.accepts(symbol, child):
-                scratch.push(KINDS * child)
-        return 0
-
-    cdef int _push_contents(self, int code, int attribute, long long node) except -1:
-        """Attributes or text nodes of an element, or of all below it as well."""
-        cdef Scratch scratch = self.scratch
-        cdef MessageColumns columns = scratch.columns
-        cdef int element = node >> KIND_SHIFT
-        cdef int end = element + 1
-        cdef int i
-        if node & KIND_MASK:
-            return 0
-        if code in (ATTRIBUTES_BELOW, TEXTS_BELOW):
-            end = columns.elements if element < 0 else columns.end[element]
-        element = max(element, 0)
-        scratch.visit(end - element)
-        while element < end:
-            if code <= ATTRIBUTES_BELOW:
-                for i in range(
-                    columns.attribute_start[element], columns.attribute_start[element + 1]
-                ):
-                    scratch.visits += 1
-                    if attribute == 0 or scratch.attribute[columns.attribute_name[i]] == attribute:
-                        scratch.push(KINDS * i + KIND_ATTRIBUTE)
-            else:
-                i = columns.text_first[element]
-                while i >= 0:
-                    scratch.visits += 1
-                    scratch.push(KINDS * i + KIND_TEXT)
-                    i = columns.text_next[i]
-            element += 1
-        return 0
-
-    cdef int _push_others(self, int code, int symbol, long long node) except -1:
-        """Push the nodes of the other axes, in their order."""
-        cdef Scratch scratch = self.scratch
-        cdef int element = node >> KIND_SHIFT
-        cdef long long parent
-        if code == FILTER:
-            return scratch.push(node)
-        if (
-            code in (SELF_AXIS, BELOW_OR_SELF, ANCESTOR_OR_SELF)
-            and node & KIND_MASK == KIND_ELEMENT
-            and element >= 0
-            and scratch.accepts(symbol, element)
-        ):
-            scratch.push(node)  # the node itself
-        if code == BELOW_OR_SELF:
-            return self._push_elements(BELOW, symbol, node)
-        if code in (PARENT, PARENT_AXIS, ANCESTOR, ANCESTOR_OR_SELF):
-            parent = self._parent(node)
-            while parent != -1:
-                scratch.visits += 1
-                if code == PARENT or (
-                    parent >= 0 and scratch.accepts(symbol, parent >> KIND_SHIFT)
-                ):
-                    scratch.push(parent)
-                if code in (PARENT, PARENT_AXIS):
-                    break
-                parent = self._parent(parent)
-            return scratch.visit(0)
-        return 0
-
-    cdef int _push_row(self, int at, long long node) except -1:
-        """What the axes of Rows lead to, in their order."""
         cdef Scratch scratch = self.scratch
         cdef int base = scratch.top
-        cdef int count = 0
-        cdef int only = 0
-        cdef int i
-        cdef Row row = self._row(at, node, False, &count)
+        cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
+        cdef bint positional = self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
         predicates = self._predicates[at]
-        if count == 0:
+        if at != self._joined and self._joins[at] is not None and self._push_joined(at, node):
             return 0
-        if self._steps[STEP_WIDTH * at + STEP_CODE] == PRECEDING:
-            for found in sorted(row.nodes[:count], reverse=True):
-                scratch.push(found)
+        if positional and axis >= FOLLOWING_SIBLING and self._push_only(at, node):
+            predicates = predicates[1:]
         else:
-            if predicates and isinstance(predicates[0], Position):
-                only = (<Position>predicates[0]).only()
-            if only:
-                predicates = predicates[1:]
-                if only <= count:
-                    scratch.push(row.nodes[count - only])
-            else:
-                for i in range(count - 1, -1, -1):
-                    scratch.push(row.nodes[i])
-        scratch.visit(scratch.top - base)
-        return _filter(scratch, predicates, base) if predicates else 0
+            self._push(at, node)
+            if positional and axis in (PRECEDING_SIBLING, PRECEDING):
+                scratch.turn(base)
+        if predicates and scratch.top > base:
+            _filter(scratch, predicates, base)
+        return 0
 
-    cdef long long _parent(self, long long node) except -2:
-        """The element or document above a node, -1 above the document."""
-        cdef MessageColumns columns = self.scratch.columns
-        cdef int number = node >> KIND_SHIFT
-        if node == ROOT:
-            return -1
-        if node & KIND_MASK == KIND_ELEMENT:
-            return KINDS * columns.parent[number]
-        if node & KIND_MASK == KIND_TEXT:
-            return KINDS * columns.content_parent[number]
-        number = self.scratch.element_with(number)
-        return KINDS * number
+    cdef bint _push_only(self, int at, long long node) except -1:
+        """Push the one node that the first predicate accepts by its position, looked up in a Row;
+        False where that is not worth it."""
+        cdef Scratch scratch = self.scratch
+        cdef int count = 0
+        cdef int only, i
+        cdef Row row
+        predicate = self._predicates[at][0]
+        only = (<Position>predicate).only() if isinstance(predicate, Position) else 0
+        row = self._row(at, node, False, &count) if only else None
+        if row is None:
+            return False
+        for i in range(count - 1, -1, -1):
+            if self._steps[STEP_WIDTH * at + STEP_AXIS] == PRECEDING and (
+                scratch.behind(row.nodes[i]) > node
+            ):
+                continue  # an ancestor
+            only -= 1
+            if only == 0:
+                scratch.push(row.nodes[i])
+                break
+        return True
+
+    cdef int _push(self, int at, long long node) except -1:
+        """Push what axis and test of a step lead to, ancestors from the nearest on, all others in
+        document order."""
+        cdef Scratch scratch = self.scratch
+        cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
+        cdef int test = self._steps[STEP_WIDTH * at + STEP_TEST]
+        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        cdef long long around
+        if axis in (SELF, DESCENDANT_OR_SELF, ANCESTOR_OR_SELF):
+            if scratch.passes(test, name, node):
+                scratch.push(node)
+        if axis in (ATTRIBUTE, ATTRIBUTES_BELOW):
+            return self._push_attributes(axis, name, node)
+        if axis in (CHILD, DESCENDANT, DESCENDANT_OR_SELF):
+            if _within(node) == 0:
+                self._push_range(at, axis != CHILD, node, -1, ROOT)
+        elif axis >= FOLLOWING:
+            if node != ROOT:
+                self._push_range(at, True, ROOT, axis, node)
+        elif axis >= FOLLOWING_SIBLING:
+            scratch.visits += 1
+            around = scratch.parent(node)
+            if around != -1 and _within(node) <= 0:
+                self._push_range(at, False, around, axis, node)
+        elif axis != SELF:
+            around = scratch.parent(node)
+            while around != -1:
+                scratch.visits += 1
+                if scratch.passes(test, name, around):
+                    scratch.push(around)
+                around = -1 if axis == PARENT else scratch.parent(around)
+        return scratch.visit(0)
+
+    cdef int _push_attributes(self, int axis, int name, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int element = max(_position(node), 0)
+        cdef int end = element + 1
+        cdef int i
+        if _within(node):
+            return 0
+        if axis == ATTRIBUTES_BELOW:
+            end = columns.elements if node == ROOT else columns.end[element]
+        elif node == ROOT:
+            return 0
+        scratch.visit(end - element)
+        for element in range(element, end):
+            for i in range(columns.attribute_start[element], columns.attribute_start[element + 1]):
+                scratch.visits += 1
+                if scratch.accepts(name, columns.attribute_name[i]):
+                    scratch.push(KINDS * element + i + 1)
+        return 0
+
+    cdef int _push_range(
+        self, int at, bint deep, long long around, int axis, long long node
+    ) except -1:
+        """Push of what is below an element or document, or if not ``deep`` of its children, what
+        the test of a step accepts; on an axis of Rows only behind, or before, a node."""
+        cdef Scratch scratch = self.scratch
+        cdef MessageColumns columns = scratch.columns
+        cdef int test = self._steps[STEP_WIDTH * at + STEP_TEST]
+        cdef int name = self._steps[STEP_WIDTH * at + STEP_NAME]
+        cdef int parent = _position(around)
+        cdef int element = parent + 1  # the next one, up to ``end``
+        cdef int end = columns.elements
+        cdef int content = 0  # the next one, up to ``last``
+        cdef int last = len(columns.content_kind)
+        cdef int base = scratch.top
+        cdef int stop, i, kept
+        cdef long long within = _within(node)
+        if parent >= 0:
+            end = columns.end[parent]
+            content, last = columns.within_first[parent], columns.within_last[parent]
+        if axis in (FOLLOWING_SIBLING, FOLLOWING):
+            element = _position(node)
+            if within < 0:
+                content = within + CONTENT + 1
+            elif within > 0:
+                content = columns.within_first[element]
+                element += 1
+            else:
+                content, element = columns.within_last[element], columns.end[element]
+        elif axis in (PRECEDING_SIBLING, PRECEDING):
+            end = _position(node)
+            last = within + CONTENT if within < 0 else columns.within_first[end]
+        if not deep and test == TEXTS and axis < 0 and parent >= 0:
+            content = columns.text_first[parent]
+            while content >= 0:
+                scratch.visits += 1
+                scratch.push(KINDS * columns.content_next[content] - CONTENT + content)
+                content = columns.text_next[content]
+            return scratch.visit(1)
+        if deep and test == ELEMENTS:
+            scratch.visit(max(end - element, 0))
+            for i in range(element, end):
+                if scratch.accepts(name, columns.name[i]):
+                    scratch.push(KINDS * i)
+            element, content = end, last
+        elif deep and not test & ELEMENTS:
+            element = end
+        while True:
+            stop = columns.within_first[element] if element < end else last
+            if test & CONTENTS:
+                scratch.visits += max(stop - content, 0)
+                for i in range(content, stop):
+                    if test & (TEXTS << columns.content_kind[i]):
+                        scratch.push(KINDS * columns.content_next[i] - CONTENT + i)
+            if element >= end:
+                break
+            scratch.visits += 1
+            if test & ELEMENTS and scratch.accepts(name, columns.name[element]):
+                scratch.push(KINDS * element)
+            if deep:
+                content = stop
+                element += 1
+            else:
+                content, element = columns.within_last[element], columns.end[element]
+        if axis == PRECEDING:
+            kept = base
+            for i in range(base, scratch.top):
+                if scratch.behind(scratch.nodes[i]) <= node:  # it is no ancestor
+                    scratch.nodes[kept] = scratch.nodes[i]
+                    kept += 1
+            scratch.top = kept
+        return scratch.visit(0)
 
 
 def _join_of(step: PathStep) -> Join | None:
     """The equality among the predicates of a step that is looked up."""
     predicates = step.predicates
-    if step.code not in (CHILD, BELOW) or any(isinstance(part, Position) for part in predicates):
+    if step.axis not in (CHILD, DESCENDANT) or step.positional:
         return None
     freed = [part for part in predicates if part.free]
     for part in freed:
@@ -1567,30 +1739,27 @@ cdef class Join:
 cdef int _filter(Scratch scratch, predicates, int base) except -1:
     """Keep of the nodes from ``base`` on those that all predicates accept, none by an error."""
     cdef Operator predicate
-    cdef Position position
     cdef int i, kept, size
+    cdef int outer = scratch.position
+    cdef int outer_size = scratch.size
     cdef long long node
-    for part in predicates:
+    for predicate in predicates:
         kept = base
         size = scratch.top - base
-        if isinstance(part, Position):
-            position = part
-            for i in range(base, scratch.top):
-                if position.accepts(i - base + 1, size):
-                    scratch.nodes[kept] = scratch.nodes[i]
-                    kept += 1
-        else:
-            predicate = part
-            for i in range(base, scratch.top):
-                node = scratch.nodes[i]
-                try:
-                    if not predicate.holds(node):
-                        continue
-                except DynamicError:
+        for i in range(base, base + size):
+            node = scratch.nodes[i]
+            scratch.position = i - base + 1
+            scratch.size = size
+            try:
+                if not predicate.holds(node):
                     continue
-                scratch.nodes[kept] = node
-                kept += 1
+            except DynamicError:
+                continue
+            scratch.nodes[kept] = node
+            kept += 1
         scratch.top = kept
+    scratch.position = outer
+    scratch.size = outer_size
     return 0
 
 
@@ -1733,6 +1902,33 @@ cdef class OnlyValue(ValueCondition):
         return [self.holds(node)]
 
 
+cdef class NodeComparison(Operator):
+    """``is``, ``<<`` and ``>>``: one node with one, by document order; nothing if either is
+    missing."""
+
+    cdef str _name
+    cdef Nodes _left, _right
+
+    def __init__(self, name: str, left: Nodes, right: Nodes) -> None:
+        super().__init__((left, right))
+        self._name = name
+        self._left = left
+        self._right = right
+
+    cdef object value(self, long long node):
+        cdef Scratch scratch = self._left.scratch
+        cdef int base = self._left.collect(node)
+        cdef int middle = self._right.collect(node)
+        cdef int top = scratch.top
+        scratch.top = base
+        if middle > base + 1 or top > middle + 1:
+            raise DynamicError("XPTY0004", f"'{self._name}' compares one node with one")
+        if middle == base or top == middle:
+            return []
+        one, other = scratch.nodes[base], scratch.nodes[middle]
+        return [one == other if self._name == "is" else one < other if self._name == "<<" else one > other]
+
+
 cdef class Exists(Condition):
     """There is any item."""
 
@@ -1796,12 +1992,14 @@ cdef class PathJoin(Equality):
         left = self._left.value_set(node)
         if not left:
             return False
-        if not self._right.is_ranged:
+        cdef int count = 0
+        cdef Row row = self._right.row(node, &count) if self._right.is_ranged else None
+        if row is None:
             right = self._right.value_set(node)
         elif self._relation == 0:
-            return self._right.equals(node, left)
+            return self._right.equals(row, count, left)
         else:
-            right = self._right.extremes(node)
+            right = self._right.extremes(row, count)
         if not right:
             return False
         if self._relation == 0:
@@ -1893,7 +2091,7 @@ cdef class Interpreted(Operator):
 
     def __init__(
         self, scratch: Scratch, expression: Expression,
-        variables: Mapping[str, Variable | ItemVariable]
+        variables: Mapping[str, Variable | ItemVariable | NodesVariable]
     ) -> None:
         super().__init__()
         self._scratch = scratch
@@ -1913,11 +2111,11 @@ cdef class Interpreted(Operator):
         cdef Scratch scratch = self._scratch
         variables = {}
         for name, variable in self._variables.items():
-            if isinstance(variable, ItemVariable):
-                variables[name] = variable._items
-            else:
+            if isinstance(variable, Variable):
                 variables[name] = [scratch.node_of(variable.node)]
-        focus = Focus(scratch.node_of(node), 1, 1, variables)
+            else:
+                variables[name] = (<Operator>variable).value(node)
+        focus = Focus(scratch.node_of(node), scratch.position, scratch.size, variables)
         return scratch.evaluator().value(self._expression, focus)
 
 
@@ -1941,6 +2139,99 @@ cdef class ItemVariable(Operator):
 
     def bind(self, item: Item) -> None:
         self._items = [item]
+
+
+cdef class NodesVariable(Nodes):
+    """A variable that ``let`` binds to nodes."""
+
+    cdef list _bound
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(scratch)
+        self._bound: list[int] = []
+        self.free = frozenset((self,))
+
+    cdef int collect(self, long long node) except -1:
+        cdef int base = self.scratch.top
+        for node in self._bound:
+            self.scratch.push(node)
+        return base
+
+    cdef object value(self, long long node):
+        return self.scratch.nodes_from(self.collect(node))
+
+
+cdef class Binding(Operator):
+    """``for`` or ``let`` of a FLWOR expression, with what stands behind it, ``rest``."""
+
+    cdef Scratch _scratch
+    cdef object _variable
+    cdef Operator _source, _rest
+    cdef bint _is_let
+
+    def __init__(
+        self, variable: Variable | NodesVariable | ItemVariable, source: Operator, rest: Operator,
+        scratch: Scratch, is_let: bool
+    ) -> None:
+        super().__init__((source, rest))
+        self._scratch = scratch
+        self._variable = variable
+        self._source = source
+        self._rest = rest
+        self._is_let = is_let
+        self.free = source.free | (rest.free - {variable})
+        self.is_costly = True
+
+    cdef object value(self, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef list bound
+        cdef int base
+        found: list[Item] = []
+        if isinstance(self._variable, ItemVariable):
+            bound = list(self._source.value(node))
+        else:
+            base = (<Nodes>self._source).collect(node)
+            bound = list(scratch.nodes[base : scratch.top])
+            scratch.top = base
+        if self._is_let:
+            if isinstance(self._variable, ItemVariable):
+                (<ItemVariable>self._variable)._items = bound
+            else:
+                (<NodesVariable>self._variable)._bound = bound
+            return self._rest.value(node)
+        for item in bound:
+            scratch.visit(1)
+            if isinstance(self._variable, ItemVariable):
+                (<ItemVariable>self._variable).bind(item)
+            else:
+                (<Variable>self._variable).node = item
+            found += self._rest.value(node)
+        return found
+
+    cdef object items(self, long long node):
+        return self._scratch.evaluator().atoms(self.value(node))
+
+
+cdef class Tried(Operator):
+    """Nothing where an expression raises an error, as it is in a tuple of FLWOR."""
+
+    cdef Operator _operand
+
+    def __init__(self, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._operand = operand
+
+    cdef object value(self, long long node):
+        try:
+            return self._operand.value(node)
+        except DynamicError:
+            return []
+
+    cdef object items(self, long long node):
+        try:
+            return self._operand.items(node)
+        except DynamicError:
+            return []
 
 
 cdef class NameOf(Operator):
@@ -1968,15 +2259,17 @@ cdef class NameOf(Operator):
     cdef object first_atom(self, long long node):
         cdef Scratch scratch = self._scratch
         cdef long long found = self._path.first_node(node)
-        cdef int number = found >> KIND_SHIFT
+        cdef long long within = _within(found)
         if self._message != scratch.message:
             self._message = scratch.message
             self._texts = [self._said(name) for name in scratch.columns._stream.names]
-        if found < 0 or found & KIND_MASK == KIND_TEXT:
+        if found == -1 or found == ROOT:
             return self._nothing
-        if found & KIND_MASK == KIND_ATTRIBUTE:
-            return self._texts[scratch.columns.attribute_name[number]]
-        return self._texts[scratch.columns.name[number]]
+        if within < 0:
+            return self._said(QualifiedName("", "", scratch.target(found)))
+        if within > 0:
+            return self._texts[scratch.columns.attribute_name[within - 1]]
+        return self._texts[scratch.columns.name[_position(found)]]
 
 
 cdef class AtMostOne(Selected):
@@ -2486,7 +2779,7 @@ class _Entry:
     """``Holder`` of what is compiled for one expression."""
 
     __slots__ = (
-        *("_table", "attributes", "expression", "interprets", "parts", "scratch", "symbols"),
+        *("_table", "expression", "interprets", "parts", "scratch", "symbols"),
         "users",
     )
 
@@ -2497,18 +2790,12 @@ class _Entry:
         self.users = 1
         self.interprets = False
         self.symbols: list[int] = []
-        self.attributes: list[int] = []
         self.parts: list[int] = []
 
     def symbol(self, test: NameTest) -> int:
         symbol = self._table.new_symbol(test)
         self.symbols.append(symbol)
         return symbol
-
-    def attribute(self, test: NameTest) -> int:
-        attribute = self._table.new_attribute(test)
-        self.attributes.append(attribute)
-        return attribute
 
     def shared(self, expression: Expression) -> Operator:
         number = self._table.acquire(expression)
@@ -2589,8 +2876,6 @@ cdef class OperatorTable:
         self._free.append(number)
         for symbol in entry.symbols:
             self.scratch.symbols.release(symbol)
-        for attribute in entry.attributes:
-            self.scratch.symbols.release_attribute(attribute)
         for part in entry.parts:
             self.release(part)
 
@@ -2787,7 +3072,7 @@ cdef class OperatorTable:
         except DynamicError:
             return found
         for i in range(base, scratch.top):
-            found.append(scratch.nodes[i] >> KIND_SHIFT)
+            found.append(_position(scratch.nodes[i]))
         scratch.top = base
         return found
 
@@ -2806,8 +3091,8 @@ cdef class OperatorTable:
                 for i in range(
                     columns.attribute_start[element], columns.attribute_start[element + 1]
                 ):
-                    if scratch.attribute[columns.attribute_name[i]] == attribute:
-                        scratch.look_at(KINDS * i + KIND_ATTRIBUTE)
+                    if scratch.accepts(attribute, columns.attribute_name[i]):
+                        scratch.look_at(KINDS * element + i + 1)
                         octets = scratch.octets[scratch.first : scratch.last]
                         by_value.setdefault(octets, []).append(element)
         found: list[int] = by_value.get(value, [])
@@ -2863,5 +3148,3 @@ cdef class OperatorTable:
     def new_symbol(self, test: NameTest) -> int:
         return self.scratch.symbols.acquire(test)
 
-    def new_attribute(self, test: NameTest) -> int:
-        return self.scratch.symbols.acquire_attribute(test)
