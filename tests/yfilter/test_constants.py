@@ -24,6 +24,7 @@ from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_ast import Expression, Flwor, LetClause
 from yfilter.language.query_parser import parse_anew, parse_expression, parse_template
 from yfilter.language.shape_cache import ShapeCache
+from yfilter.language.words import WORD_TESTS
 
 MESSAGES = [
     parse_text(text)
@@ -90,7 +91,7 @@ class ConstantMaker:
         self._literals = literals
         names = [*FUNCTIONS, *other_functions()]
         left_out = {"position", "last", *CURRENT, *PATTERN_FUNCTIONS, *NODE_FUNCTIONS}
-        left_out |= CONTEXT_FUNCTIONS
+        left_out |= CONTEXT_FUNCTIONS | set(WORD_TESTS)
         self._functions = [name for name in names if name not in left_out]
 
     def make(self, depth: int = 2) -> str:

@@ -7,6 +7,7 @@
     local:f("x") where $a as xs:integer is declared     the conversion raises XPTY0004
     if ($i/@a) then $i else error()                     guarded: perhaps it is never evaluated
     false() and 1 idiv 0 = 1                            no error, as a side decides
+    $i contains text "a.b" using wildcards              the words raise FTDY0020, whatever $i is
 
 A constant is made of literals by operators, casts and functions that are not about the context
 item, and of variables that are constants by ``let``.  *Guarded* is what stands in ``try`` or in a
@@ -31,6 +32,7 @@ from yfilter.language.functions import CURRENT
 from yfilter.language.nodes import DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.words import WORD_TESTS
 
 # Of all constants of a profile together.  What costs more is left to the messages.
 LIMITS = EvaluationLimits(visits_max=4_096, bytes_max=65_536, memory_max=262_144, calls_max=1)
@@ -47,6 +49,7 @@ _KINDS = (
 )
 _SAFE = frozenset(("true", "false"))
 _EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
+_NO_TEXT = ast.Sequence(())
 _NOWHERE = Focus(None, 1, 1, {})
 
 
@@ -85,6 +88,8 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
                 return True
             case ast.PathExpression(origin, steps, name):
                 return origin is ast.Origin.VARIABLE and not steps and name in lets
+            case ast.FunctionCall(name, (_, words)) if name in WORD_TESTS:
+                return WORD_TESTS[name].wildcards and may_be_constant(words)
             case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
                 pass
             case _ if isinstance(part, _KINDS):
@@ -173,6 +178,11 @@ class _Finder:
                 return True
             case ast.PathExpression(ast.Origin.VARIABLE, (), name):
                 return name in self._values
+            case ast.FunctionCall(name, (source, words)) if name in WORD_TESTS:
+                if self._is_constant(words):
+                    self._add(ast.FunctionCall(name, (_NO_TEXT, words)), expression)
+                self.look_into(source)
+                return False
         lets = self._lets(expression)
         parts = tuple(same_focus(expression))
         are_constant = []
@@ -243,6 +253,8 @@ def _is_fallible(constant: ast.Expression) -> bool:
             return name not in _SAFE
         case ast.Operation(name, (ast.Literal(one), ast.Literal(other))) if name in _EXACT:
             return isinstance(one, str) or isinstance(other, str)
+        case ast.And(parts) | ast.Or(parts):  # a list has no effective boolean value
+            return any(isinstance(part, ast.Sequence) or _is_fallible(part) for part in parts)
         case ast.Operation() | ast.Cast() | ast.Typed() | ast.UserCall():
             return True
     return any(map(_is_fallible, same_focus(constant)))

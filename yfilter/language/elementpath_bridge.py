@@ -30,9 +30,7 @@ from yfilter.language.temporal import Temporal
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Of XPath 3.1; what is evaluated otherwise is XPath 2.0.
-NEWER_FUNCTIONS = frozenset(
-    ("format-integer", "format-number", "contains-token", "parse-ietf-date")
-)
+NEWER_FUNCTIONS = frozenset(("format-integer", "format-number", "parse-ietf-date"))
 _EXPRESSIONS_MAX = 1_024
 
 

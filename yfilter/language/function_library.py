@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from math import ceil, copysign, floor, inf, isfinite, isinf, isnan, nan
 from typing import Any, TypeAlias
 
@@ -82,6 +82,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.subexpressions import all_within
 from yfilter.language.temporal import Temporal, moment_at, parse_ietf_date
+from yfilter.language.words import WORD_TESTS, WordTest, holds, spaced
 
 # -------------------------------------------------------------------------------------------------
 # The functions of XPath's ``math:``, on doubles as IEEE 754 has them: never an exception.
@@ -330,8 +331,28 @@ STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "codepoints-to-string": _codepoints_to_string,
 }
 
+
+def _contains_token(budget: Budget, texts: list[Atom], token: str) -> bool:
+    wanted = token.strip(" \t\n\r")
+    if not all(isinstance(text, str) for text in texts):
+        raise DynamicError("XPTY0004", "contains-token() takes strings")
+    budget.charge_text(sum(map(len, map(str, texts))))
+    return any(wanted in _SPACE.split(str(text)) for text in texts if wanted)
+
+
+def _contains_text(test: WordTest, budget: Budget, texts: list[str], words: list[str]) -> bool:
+    budget.charge_text(sum(map(len, texts)) + sum(map(len, words)))
+    try:
+        needles = test.needles(words)
+    except ValueError as error:
+        raise DynamicError("FTDY0020", str(error)) from None
+    return any(holds(spaced(text.encode(), test.spacing), needles, test.every) for text in texts)
+
+
 # What may cost more than its arguments are long, by the budget of the evaluation.
 CHARGED: dict[str, Callable[..., Any]] = {
+    **{name: partial(_contains_text, test) for name, test in WORD_TESTS.items()},
+    "contains-token": _contains_token,
     "matches": _matches,
     "replace": _replace,
     "tokenize": _tokenize,
@@ -769,8 +790,6 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
         return _of_qname(name, arguments[0])
     if name == "format-number":
         return [_format_number(*arguments)]
-    if name == "contains-token":
-        return [_contains_token(*arguments)]
     if name == "format-integer":
         return [_format_integer(*arguments)]
     if name == "resolve-uri":
@@ -843,11 +862,6 @@ def _of_qname(name: str, atom: Atom | None) -> Value:
         "namespace-uri-from-QName": [AnyUri(namespace)],
     }
     return parts[name]
-
-
-def _contains_token(texts: list[Any], token: Any) -> bool:
-    wanted = _SPACE.sub(" ", _wanted(token, str)).strip(" ")
-    return any(wanted in _SPACE.split(_wanted(text, str)) for text in texts if wanted)
 
 
 def _format_number(number: Any, picture: Any, form: Any = None) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from yfilter.language.words import WORD_TESTS
+
 # Patterns and flags that are literals are checked where they are parsed.
 PATTERN_FUNCTIONS = frozenset(("matches", "replace", "tokenize"))
 
@@ -116,6 +118,8 @@ FUNCTIONS: dict[str, Signature] = {
     **_alike("exists empty", _BOOLEAN, "items"),
     **_alike("deep-equal", _BOOLEAN, "items items"),
     **_alike("contains starts-with ends-with", _BOOLEAN, "string string"),
+    **_alike("contains-token", _BOOLEAN, "atoms string"),
+    **dict.fromkeys(WORD_TESTS, Signature(_BOOLEAN, (ArgumentKind.STRINGS,) * 2, 2)),
     **_alike("matches", _BOOLEAN, "string pattern flags", 1),
     **_alike("replace", _STRING, "string pattern string flags", 1),
     **_alike("tokenize", _STRING, "string pattern flags", 2),
@@ -167,7 +171,7 @@ CURRENT = {f"current-{kind}": f"xs:{kind}" for kind in ("date", "dateTime", "tim
 
 # The arguments, counted from 0, whose value XPath does not let be the empty sequence.
 NEEDED: dict[str, frozenset[int]] = {
-    "index-of": frozenset((1,)),
+    **dict.fromkeys(("contains-token", "index-of"), frozenset((1,))),
     "math:atan2": frozenset((0, 1)),
     "math:pow": frozenset((1,)),
     "insert-before": frozenset((1,)),

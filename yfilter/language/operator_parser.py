@@ -6,19 +6,24 @@ One table says how tightly each operator binds; ``query_text`` writes parenthese
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
+from yfilter.language.dependence import uses_context
 from yfilter.language.function_library import OPAQUE_TYPES, type_result
-from yfilter.language.functions import TYPES
+from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
+from yfilter.language.path_assembly import with_filter
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
+from yfilter.language.subexpressions import all_within
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat
+from yfilter.language.words import WORD_TESTS, Spacing, WordTest
 
 # -------------------------------------------------------------------------------------------------
 # Parses sequence types: ``xs:integer?``, ``element(a)*``, ``empty-sequence()``.
@@ -74,6 +79,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("or",)),
     frozenset(("and",)),
     frozenset((*GENERAL, *ast.VALUE_COMPARISONS, "is", "<<", ">>")),
+    frozenset(("contains",)),
     frozenset(("||",)),
     frozenset(("to",)),
     frozenset(("+", "-")),
@@ -82,7 +88,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(("intersect", "except")),
 )
 LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
-COMPARISON_LEVEL, RANGE_LEVEL = 2, 4
+COMPARISON_LEVEL, WORDS_LEVEL, RANGE_LEVEL = 2, 3, 5
 CAST_LEVEL = len(LEVELS)
 UNARY_LEVEL = CAST_LEVEL + 1
 
@@ -122,6 +128,9 @@ class OperatorParser(TypeParser):
             left = self._cast(left)
         while (level := self._next_level()) >= least:
             token = self._take_operator()
+            if level == WORDS_LEVEL:
+                left = self._contains_text(start, left)
+                continue
             right = self.binary(level + 1)
             if level < COMPARISON_LEVEL:
                 parts = [left, right]
@@ -188,6 +197,94 @@ class OperatorParser(TypeParser):
             what = "an end tag in an expression"
             wanted = "'}' before it; for a comparison, white space after '<'"
             raise self.refusal("syntax", what, token.offset, wanted)
+
+    # -- words: a subset of XQuery Full Text
+
+    @abstractmethod
+    def enclosed(self, opening: str = "{", *, may_be_empty: bool = False) -> ast.Expression:
+        """A sequence in braces, or in parentheses."""
+
+    def _contains_text(self, start: Token, source: ast.Expression) -> ast.Expression:
+        """The words behind ``contains``, which one item of ``source`` has to have: without
+        ``ftand`` and its like a call, else ``source[…]`` of calls about the context item, or
+        these calls about ``source`` where that is one item at most."""
+        self.expect_word("text")
+        self._check_words(start, source)
+        is_one = _is_one(source)
+        words = self.lexer.peek()
+        found = self._any_words(source if is_one else _CONTEXT)
+        calls = [one for one in all_within(found) if isinstance(one, ast.FunctionCall)]
+        if not is_one and isinstance(found, ast.FunctionCall) and found.name in WORD_TESTS:
+            return self.at(words, replace(found, arguments=(source, found.arguments[1])))
+        if is_one:
+            # Where there is no item, there is none that lacks a word.
+            is_negated = any(call.name == "not" for call in calls)
+            may_be_none = isinstance(source, ast.PathExpression) and bool(source.steps)
+            return joined(ast.And, [source, found]) if is_negated and may_be_none else found
+        if any(call.name in WORD_TESTS and uses_context(call.arguments[1]) for call in calls):
+            what = "words that depend on the context item, beside ftand, ftor or ftnot, are"
+            raise self.unsupported(what, words, "strings, or variables")
+        step = ast.LocationStep(False, ast.NodeKind.SELF, None, (found,))
+        return ast.FunctionCall("exists", (with_filter(source, step),))
+
+    def _check_words(self, place: Token, operand: ast.Expression) -> None:
+        kinds = self.kinds_of(operand)
+        if kinds and not kinds & (NODES | ItemKind.STRING):
+            what = "'contains text' takes strings"
+            raise self.refusal("type", what, place.offset, "a path or a string")
+
+    def _any_words(self, source: ast.Expression) -> ast.Expression:
+        parts = [self._all_words(source)]
+        while self.takes_word("ftor"):
+            parts.append(self._all_words(source))
+        return joined(ast.Or, parts)
+
+    def _all_words(self, source: ast.Expression) -> ast.Expression:
+        parts = [self._words(source)]
+        while self.takes_word("ftand"):
+            parts.append(self._words(source))
+        return joined(ast.And, parts)
+
+    def _words(self, source: ast.Expression) -> ast.Expression:
+        token = self.lexer.peek()
+        found: ast.Expression
+        self.enter(token)
+        if self.takes_word("ftnot"):
+            found = ast.FunctionCall("not", (self._words(source),))
+        elif self.takes("("):
+            found = self._any_words(source)
+            self.expect(")", ", 'ftand' or 'ftor'")
+        else:
+            if token.kind is TokenKind.STRING:
+                words: ast.Expression = ast.Literal(self.string_value(self.lexer.take()))
+            elif token.is_symbol("{"):
+                words = self.enclosed()
+                self._check_words(token, words)
+            else:
+                raise self.unexpected("words: a string, '{', '(' or 'ftnot'")
+            mode = self.lexer.take().text if self.lexer.peek().is_word(*_MODES) else "any"
+            if mode in _MODES and self.lexer.peek().is_word(_MODES[mode]):
+                mode = f"{mode} {self.lexer.take().text}"
+            test = self._match_options(WordTest(mode))
+            found = self.at(token, ast.FunctionCall(test.name, (source, words)))
+        self.leave()
+        token = self.lexer.peek()
+        if token.is_word(*_LEFT_OUT):
+            raise self.unsupported(f"'{token.text}' of XQuery Full Text is", token, _WORDS_WANTED)
+        return found
+
+    def _match_options(self, test: WordTest) -> WordTest:
+        while self.takes_word("using"):
+            option: tuple[str, ...] = ()
+            while option not in _MATCH_OPTIONS:
+                token = self.lexer.peek()
+                option = (*option, token.text)
+                if not any(known[: len(option)] == option for known in _MATCH_OPTIONS):
+                    what = f"'using {' '.join(option)}' is"
+                    raise self.unsupported(what, token, ", ".join(map(" ".join, _MATCH_OPTIONS)))
+                self.lexer.take()
+            test = test._replace(**_MATCH_OPTIONS[option])
+        return test
 
     # -- what operators can join
 
@@ -323,6 +420,43 @@ class OperatorParser(TypeParser):
                 return operand
             return ast.Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
         return self.at(first, ast.Operation("negate", (operand,)))
+
+
+_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
+_MODES = {"any": "word", "all": "words", "phrase": ""}
+_MATCH_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("case", "insensitive"): {"spacing": Spacing.FOLDED},
+    ("case", "sensitive"): {"spacing": Spacing.WORDS},
+    ("diacritics", "sensitive"): {},
+    ("wildcards",): {"wildcards": True},
+    ("no", "wildcards"): {"wildcards": False},
+    ("no", "stemming"): {},
+    ("no", "thesaurus"): {},
+    ("no", "stop", "words"): {},
+}
+_LEFT_OUT = (
+    *("occurs", "weight", "ordered", "window", "distance", "same", "different", "at", "entire"),
+    *("not", "without", "using"),  # the last behind parentheses
+)
+_WORDS_WANTED = "'ftand', 'ftor', or 'using …' behind a string"
+
+
+def _is_one(source: ast.Expression) -> bool:
+    """Whether an expression is one item, or an attribute of the context item."""
+    match source:
+        case ast.PathExpression(ast.Origin.CONTEXT, steps):
+            return not steps or (
+                len(steps) == 1
+                and steps[0].kind is ast.NodeKind.ATTRIBUTE
+                and steps[0].test is not None
+                and steps[0].test.is_full
+                and steps[0] == ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, steps[0].test)
+            )
+        case ast.FunctionCall(name):
+            signature = FUNCTIONS.get(name) if name not in TYPES else None
+            return signature is not None and signature.result is ResultKind.STRING
+        case _:
+            return isinstance(source, ast.Literal)
 
 
 _SURE = NODES | ItemKind.BOOLEAN  # of other values alone some have no effective boolean value

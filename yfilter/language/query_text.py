@@ -22,9 +22,11 @@ from yfilter.language.operator_parser import (
     LEVEL_OF,
     RANGE_LEVEL,
     UNARY_LEVEL,
+    WORDS_LEVEL,
 )
 from yfilter.language.subexpressions import all_within
 from yfilter.language.trees import by_identity
+from yfilter.language.words import OPERATOR, WORD_TESTS
 
 _ESCAPES = {
     "&": "&amp;",
@@ -82,6 +84,7 @@ def _whole(node: ast.Expression, plain: bool) -> str:
             return _path(node, plain)
         case ast.Mapped(left, right):
             is_step = isinstance(right, ast.FunctionCall | ast.UserCall)
+            is_step = is_step and _level(right) == _PRIMARY
             inner = _whole(right, plain) if is_step else f"({_whole(right, plain)})"
             return f"{_start(left, plain)}/{inner}"
         case ast.SimpleMap(left, right):
@@ -97,6 +100,12 @@ def _whole(node: ast.Expression, plain: bool) -> str:
             return word.join(_inside(part, _level(node) + 1, plain) for part in parts)
         case ast.UserCall(name) if node.is_variable:
             return name
+        case ast.FunctionCall(name, (source, words)) if name in WORD_TESTS:
+            written = _whole(words, plain)
+            if not isinstance(words, ast.Literal):
+                written = f"{{{written}}}"
+            options = name.removeprefix(OPERATOR)
+            return f"{_inside(source, WORDS_LEVEL + 1, plain)} {OPERATOR} {written}{options}"
         case ast.FunctionCall(name, (*arguments, last)) if (
             name in CONTEXT_FUNCTIONS and last == _DOT
         ):
@@ -219,6 +228,8 @@ def _level(node: ast.Expression) -> int:
             return 1
         case ast.Comparison():
             return COMPARISON_LEVEL
+        case ast.FunctionCall(name) if name in WORD_TESTS:
+            return WORDS_LEVEL
         case ast.Operation("negate"):
             return UNARY_LEVEL
         case ast.Operation(name):
@@ -262,11 +273,8 @@ def _path(path: ast.PathExpression, plain: bool) -> str:
 
 def _start(left: ast.Expression, plain: bool) -> str:
     text = _whole(left, plain)
-    return (
-        text
-        if isinstance(left, ast.PathExpression | ast.Mapped | ast.FunctionCall)
-        else f"({text})"
-    )
+    is_step = isinstance(left, ast.PathExpression | ast.Mapped | ast.FunctionCall)
+    return text if is_step and _level(left) == _PRIMARY else f"({text})"
 
 
 def _is_self(step: ast.LocationStep) -> bool:

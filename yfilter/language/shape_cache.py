@@ -61,9 +61,11 @@ CONSTANTS_MAX = 4_096  # of profiles, remembered whether one is an error
 
 # Words of the language: the parser looks for them.
 _RESERVED = """
-    after ancestor ancestor-or-self and as ascending at attribute base-uri before boundary-space by
-    case cast castable catch child construction copy-namespaces
+    after all ancestor ancestor-or-self and any as ascending at attribute base-uri before
+    boundary-space by case cast castable catch child construction contains copy-namespaces
     collation comment context copy count declare default delete descendant descendant-or-self
+    diacritics different distance entire ftand ftnot ftor insensitive no not occurs phrase same
+    sensitive stemming stop thesaurus using weight wildcards window without word words
     descending div document document-node element else empty empty-sequence encoding eq every
     except external false first following following-sibling for function ge greatest group gt idiv
     if import in inherit insert instance intersect into is item last lax le least let lt mod modify

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from yfilter.language.function_library import other_functions
 from yfilter.language.functions import FUNCTIONS, TYPES
 from yfilter.language.query_ast import Cast, Expression, FunctionCall
+from yfilter.language.words import WORD_TESTS
 
 # Names that other languages have for what is a function here.
 _FOREIGN = {
@@ -79,6 +80,8 @@ def type_suggestion(name: str) -> str:
 def value_suggestion(wrong: Expression) -> str:
     """What could stand in place of a constant that is an error."""
     match wrong:
+        case FunctionCall(name, _) if name in WORD_TESTS:
+            return "words, of which the last may end in .*"
         case FunctionCall(type_, _) | Cast(_, type_) if type_.startswith("xs:"):
             such = f', such as {type_}("{_VALUES[type_]}")' if type_ in _VALUES else ""
             return f"a value of the type{such}"

@@ -1,0 +1,131 @@
+"""Words of texts, as ``contains text`` (XQuery Full Text) and ``contains-token`` look for them.
+
+A text is *spaced*: one space stands before and behind each of its tokens or words, so that words
+are found in it as parts of a string::
+
+    contains-token("news  sports", "news")              " news " in " news sports "
+    "Storm-warning!" contains text "storm warning"      " storm warning " in " storm warning "
+    "Warned" contains text "warn.*" using wildcards     " warn" in " warned "
+
+A word is a longest run of letters, marks and numbers (the categories L, M and N of Unicode, see
+character_sets.py), so every other character separates words.  Without regard to case, texts are
+compared by the full case folding of Unicode.  A token is a longest run without white space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
+
+from yfilter.language.character_sets import category, ranges_of, union
+
+OPERATOR = "contains text"
+_WILDCARD = ".*"
+
+
+class Spacing(IntEnum):
+    """The parts of a text that spaces stand around: tokens, words, and words in folded case."""
+
+    TOKENS = 1
+    WORDS = 2
+    FOLDED = 3
+
+
+class WordTest(NamedTuple):
+    """How ``contains text`` looks for its words: ``mode`` is any, all, phrase, any word or all
+    words; with ``wildcards`` a word that ends in ``.*`` stands for all that begin so."""
+
+    mode: str = "any"
+    spacing: Spacing = Spacing.FOLDED
+    wildcards: bool = False
+
+    @property
+    def every(self) -> bool:
+        """Whether all the needles have to be found, not just one."""
+        return self.mode.startswith("all")
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it has one needle for each text."""
+        return not self.mode.endswith("word") and not self.mode.endswith("words")
+
+    @property
+    def name(self) -> str:
+        """The operator as it is written, without its operands."""
+        mode = f" {self.mode}" * (self.mode != "any")
+        case = " using case sensitive" * (self.spacing is Spacing.WORDS)
+        return f"{OPERATOR}{mode}{case}{' using wildcards' * self.wildcards}"
+
+    def needles(self, texts: Iterable[str]) -> list[bytes]:
+        """The parts of a spaced text to look for; ValueError for a wildcard elsewhere."""
+        found: list[bytes] = []
+        for text in texts if self.mode != "phrase" else (" ".join(texts),):
+            for piece in (text,) if self.is_one else text.split():
+                end = b" "
+                if self.wildcards and piece.endswith(_WILDCARD):
+                    piece, end = piece[: -len(_WILDCARD)], b""  # noqa: PLW2901
+                if self.wildcards and (
+                    not {".", "\\"}.isdisjoint(piece) or (not end and not is_word(piece[-1:]))
+                ):
+                    raise ValueError("of wildcards there is only .* at the end of a word")
+                words = spaced(piece.encode(), self.spacing).split()
+                if not words:
+                    found += [NOWHERE] * self.is_one
+                elif self.is_one:
+                    found.append(b" %b%b" % (b" ".join(words), end))
+                else:
+                    found += [b" %b " % word for word in words[:-1]]
+                    found.append(b" %b%b" % (words[-1], end))
+        return list(dict.fromkeys(found)) or [NOWHERE]
+
+
+NOWHERE = b"\xff"  # in no text, as no words are in none
+
+_MODES = ("any", "all", "phrase", "any word", "all words")
+_TESTS = [
+    WordTest(mode, spacing, wildcards)
+    for mode in _MODES
+    for spacing in (Spacing.FOLDED, Spacing.WORDS)
+    for wildcards in (False, True)
+]
+WORD_TESTS = {test.name: test for test in _TESTS}
+"""The forms of ``contains text`` by their names, by which the syntax tree calls them."""
+
+
+def holds(spaced_text: bytes, needles: list[bytes], every: bool) -> bool:
+    return (all if every else any)(needle in spaced_text for needle in needles)
+
+
+_OTHERS = bytes(code for code in range(128) if not chr(code).isalnum())
+_ALNUM = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
+_ALNUM_FOLDED = bytes.maketrans(
+    _OTHERS + bytes(range(65, 91)), b" " * len(_OTHERS) + bytes(range(97, 123))
+)
+
+
+def spaced(octets: bytes, spacing: int) -> bytes:
+    """A text in UTF-8 with one space around each of its tokens or words; one alone if it has
+    none."""
+    # PERF: most texts are of ASCII, in which all this is done octet by octet.
+    if spacing == Spacing.TOKENS:
+        parts = octets.split()  # of the white space of Python, messages have that of XML only
+    elif octets.isascii():
+        parts = octets.translate(_ALNUM if spacing == Spacing.WORDS else _ALNUM_FOLDED).split()
+    else:
+        text = octets.decode()
+        found = _words().findall(text if spacing == Spacing.WORDS else text.casefold())
+        return f" {' '.join(found)} ".encode() if found else b" "
+    return b" %b " % b" ".join(parts) if parts else b" "
+
+
+def is_word(text: str) -> bool:
+    return _words().fullmatch(text) is not None
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    ranges = ranges_of(union(map(category, "LMN")))
+    return re.compile(f"[{''.join(f'{chr(first)}-{chr(end - 1)}' for first, end in ranges)}]+")
