@@ -332,21 +332,26 @@ STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _contains_token(budget: Budget, texts: list[Atom], token: str) -> bool:
-    wanted = token.strip(" \t\n\r")
-    if not all(isinstance(text, str) for text in texts):
-        raise DynamicError("XPTY0004", "contains-token() takes strings")
-    budget.charge_text(sum(map(len, map(str, texts))))
-    return any(wanted in _SPACE.split(str(text)) for text in texts if wanted)
+def _contains_token(budget: Budget, atoms: list[Atom], token: str) -> bool:
+    needle = token.strip(" \t\n\r")
+    return any(needle in _SPACE.split(text) for text in _texts(budget, atoms) if needle)
 
 
-def _contains_text(test: WordTest, budget: Budget, texts: list[str], words: list[str]) -> bool:
-    budget.charge_text(sum(map(len, texts)) + sum(map(len, words)))
+def _contains_text(test: WordTest, budget: Budget, atoms: list[Atom], words: list[Atom]) -> bool:
+    texts = _texts(budget, atoms)
     try:
-        needles = test.needles(words)
+        needles = test.needles(_texts(budget, words))
     except ValueError as error:
         raise DynamicError("FTDY0020", str(error)) from None
     return any(holds(spaced(text.encode(), test.spacing), needles, test.every) for text in texts)
+
+
+def _texts(budget: Budget, atoms: list[Atom]) -> list[str]:
+    texts = [atom for atom in atoms if isinstance(atom, str)]
+    if len(texts) != len(atoms):
+        raise DynamicError("XPTY0004", "words are looked for in strings")
+    budget.charge_text(sum(map(len, texts)))
+    return texts
 
 
 # What may cost more than its arguments are long, by the budget of the evaluation.

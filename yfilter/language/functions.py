@@ -119,7 +119,7 @@ FUNCTIONS: dict[str, Signature] = {
     **_alike("deep-equal", _BOOLEAN, "items items"),
     **_alike("contains starts-with ends-with", _BOOLEAN, "string string"),
     **_alike("contains-token", _BOOLEAN, "atoms string"),
-    **dict.fromkeys(WORD_TESTS, Signature(_BOOLEAN, (ArgumentKind.STRINGS,) * 2, 2)),
+    **dict.fromkeys(WORD_TESTS, Signature(_BOOLEAN, (ArgumentKind.ATOMS,) * 2, 2)),
     **_alike("matches", _BOOLEAN, "string pattern flags", 1),
     **_alike("replace", _STRING, "string pattern string flags", 1),
     **_alike("tokenize", _STRING, "string pattern flags", 2),

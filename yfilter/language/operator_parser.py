@@ -15,15 +15,15 @@ from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.dependence import uses_context
 from yfilter.language.function_library import OPAQUE_TYPES, type_result
-from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
+from yfilter.language.functions import TYPES
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.path_assembly import with_filter
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
 from yfilter.language.subexpressions import all_within
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
-from yfilter.language.trees import flat
-from yfilter.language.words import WORD_TESTS, Spacing, WordTest
+from yfilter.language.trees import flat, split
+from yfilter.language.words import WORD_TESTS, Spacing, WordTest, is_at_most_one
 
 # -------------------------------------------------------------------------------------------------
 # Parses sequence types: ``xs:integer?``, ``element(a)*``, ``empty-sequence()``.
@@ -210,17 +210,22 @@ class OperatorParser(TypeParser):
         these calls about ``source`` where that is one item at most."""
         self.expect_word("text")
         self._check_words(start, source)
-        is_one = _is_one(source)
+        at_most_one = is_at_most_one(source)
         words = self.lexer.peek()
-        found = self._any_words(source if is_one else _CONTEXT)
+        found = self._any_words(source if at_most_one else _CONTEXT)
         calls = [one for one in all_within(found) if isinstance(one, ast.FunctionCall)]
-        if not is_one and isinstance(found, ast.FunctionCall) and found.name in WORD_TESTS:
-            return self.at(words, replace(found, arguments=(source, found.arguments[1])))
-        if is_one:
+        if at_most_one:
             # Where there is no item, there is none that lacks a word.
             is_negated = any(call.name == "not" for call in calls)
             may_be_none = isinstance(source, ast.PathExpression) and bool(source.steps)
             return joined(ast.And, [source, found]) if is_negated and may_be_none else found
+        alternatives: list[ast.Expression] = [
+            self.at(words, replace(one, arguments=(source, one.arguments[1])))
+            for one in split(found, ast.Or)
+            if isinstance(one, ast.FunctionCall) and one.name in WORD_TESTS
+        ]
+        if len(alternatives) == len(split(found, ast.Or)):
+            return joined(ast.Or, alternatives)
         if any(call.name in WORD_TESTS and uses_context(call.arguments[1]) for call in calls):
             what = "words that depend on the context item, beside ftand, ftor or ftnot, are"
             raise self.unsupported(what, words, "strings, or variables")
@@ -266,7 +271,13 @@ class OperatorParser(TypeParser):
             if mode in _MODES and self.lexer.peek().is_word(_MODES[mode]):
                 mode = f"{mode} {self.lexer.take().text}"
             test = self._match_options(WordTest(mode))
-            found = self.at(token, ast.FunctionCall(test.name, (source, words)))
+            each = split(words, ast.Sequence) if mode in ("any", "all") else ()
+            if not each or not all(isinstance(one, ast.Literal) for one in each):
+                each = (words,)
+            calls: list[ast.Expression] = [
+                self.at(token, ast.FunctionCall(test.name, (source, one))) for one in each
+            ]
+            found = joined(ast.And if test.every else ast.Or, calls)
         self.leave()
         token = self.lexer.peek()
         if token.is_word(*_LEFT_OUT):
@@ -439,24 +450,6 @@ _LEFT_OUT = (
     *("not", "without", "using"),  # the last behind parentheses
 )
 _WORDS_WANTED = "'ftand', 'ftor', or 'using …' behind a string"
-
-
-def _is_one(source: ast.Expression) -> bool:
-    """Whether an expression is one item, or an attribute of the context item."""
-    match source:
-        case ast.PathExpression(ast.Origin.CONTEXT, steps):
-            return not steps or (
-                len(steps) == 1
-                and steps[0].kind is ast.NodeKind.ATTRIBUTE
-                and steps[0].test is not None
-                and steps[0].test.is_full
-                and steps[0] == ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, steps[0].test)
-            )
-        case ast.FunctionCall(name):
-            signature = FUNCTIONS.get(name) if name not in TYPES else None
-            return signature is not None and signature.result is ResultKind.STRING
-        case _:
-            return isinstance(source, ast.Literal)
 
 
 _SURE = NODES | ItemKind.BOOLEAN  # of other values alone some have no effective boolean value

@@ -20,6 +20,7 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
+from yfilter.language import query_ast as ast
 from yfilter.language.character_sets import category, ranges_of, union
 
 OPERATOR = "contains text"
@@ -93,6 +94,120 @@ _TESTS = [
 ]
 WORD_TESTS = {test.name: test for test in _TESTS}
 """The forms of ``contains text`` by their names, by which the syntax tree calls them."""
+
+
+def needles_of(name: str, texts: Iterable[str]) -> list[bytes]:
+    """The needles of ``contains-token`` or a form of ``contains text``; none where its words are an
+    error."""
+    if name == "contains-token":
+        (tokens,) = (text.encode().split() for text in texts)
+        return [b" %b " % tokens[0] if len(tokens) == 1 else NOWHERE]
+    try:
+        return WORD_TESTS[name].needles(texts)
+    except ValueError:
+        return []
+
+
+def described(spacing: int, needle: bytes) -> str:
+    """For people: the operator and what it looks for."""
+    text = needle.decode().strip()
+    if spacing == Spacing.TOKENS:
+        return f'contains-token "{text}"'
+    test = WordTest("any", Spacing(spacing), wildcards=not needle.endswith(b" "))
+    words = f'"{text}{_WILDCARD * test.wildcards}"'
+    return f"{OPERATOR} {words}{test.name.removeprefix(OPERATOR)}"
+
+
+class WordCondition(NamedTuple):
+    """``source`` has a value in which one, or every, of the needles is, when it is spaced so."""
+
+    source: ast.Expression
+    spacing: Spacing
+    needles: list[bytes]
+    every: bool = False
+
+
+def word_condition(condition: ast.Expression) -> WordCondition | None:
+    """A condition about words that are written down; None for another one.
+
+    ``contains(concat(" ", normalize-space(@a), " "), " b ")`` is what XPath 1.0 has for
+    ``contains-token(@a, "b")``.
+    """
+    match condition:
+        case ast.FunctionCall("contains-token" as name, (source, ast.Literal(str(token)))):
+            return WordCondition(source, Spacing.TOKENS, needles_of(name, [token]))
+        case ast.FunctionCall(
+            "contains",
+            (
+                ast.FunctionCall(
+                    "concat",
+                    (
+                        ast.Literal(" "),
+                        ast.FunctionCall("normalize-space", (*_, source)),
+                        ast.Literal(" "),
+                    ),
+                ),
+                ast.Literal(str(text)),
+            ),
+        ) if is_at_most_one(source) and text.encode().split():
+            return WordCondition(source, Spacing.TOKENS, [text.encode()])
+        case ast.FunctionCall(name, (source, words)) if name in WORD_TESTS:
+            listed = words.parts if isinstance(words, ast.Sequence) else (words,)
+            texts = [
+                one.value
+                for one in listed
+                if isinstance(one, ast.Literal) and isinstance(one.value, str)
+            ]
+            needles = needles_of(name, texts)
+            if len(texts) < len(listed) or not needles:
+                return None
+            test = WORD_TESTS[name]
+            return WordCondition(source, test.spacing, needles, test.every)
+        case _:
+            return None
+
+
+def each_word(call: ast.FunctionCall, text: str) -> tuple[ast.Expression, ...]:
+    """``contains text`` for any or all words of a string as a call for each word; the call itself
+    where there is none."""
+    name = WORD_TESTS[call.name]._replace(mode="any").name
+    words = [
+        needle.decode().strip() + _WILDCARD * (not needle.endswith(b" "))
+        for needle in needles_of(call.name, [text])
+        if needle != NOWHERE
+    ]
+    each = [ast.FunctionCall(name, (call.arguments[0], ast.Literal(word))) for word in words]
+    return tuple(each) or (call,)
+
+
+# Functions that give one string, whatever they are about.
+_STRINGS = frozenset(
+    (
+        "concat",
+        "lower-case",
+        "normalize-space",
+        "string",
+        "string-join",
+        "substring",
+        "translate",
+        "upper-case",
+    )
+)
+
+
+def is_at_most_one(source: ast.Expression) -> bool:
+    """Whether a value is one item, or an attribute of the context item, for all the text tells."""
+    match source:
+        case ast.PathExpression(ast.Origin.CONTEXT, ()) | ast.Literal():
+            return True
+        case ast.PathExpression(
+            ast.Origin.CONTEXT, (ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, test, (), None),)
+        ):
+            return test is not None and test.is_full
+        case ast.FunctionCall(name):
+            return name in _STRINGS
+        case _:
+            return False
 
 
 def holds(spaced_text: bytes, needles: list[bytes], every: bool) -> bool:

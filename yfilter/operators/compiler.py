@@ -6,6 +6,7 @@ an expression                            becomes
 a location path                          ``Path``; a position in brackets a ``Position``
 a path compared with literals            ``SomeValue`` with a value test
 ``contains(path, "x")`` and its like     ``FirstValue`` with a value test
+``path contains text "x"``               ``SomeValue`` with a value test, else ``SomeString``
 a path compared with a path              ``PathJoin``, by a hash of values
 ``count(path) > 2``, ``exists``, ``not`` ``CountIs``, ``Exists``, ``Not``
 ``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
@@ -37,6 +38,7 @@ from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import is_positional, may_be_number, uses_position
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
+from yfilter.language.words import word_condition
 from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
@@ -426,6 +428,13 @@ class Compiler:
                 name in _TEXT_TESTS
             ):
                 return op.FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
+            case _ if (found := word_condition(expression)) is not None:
+                has_words = op.HasWords(*found[1:])
+                try:
+                    return op.SomeValue(self.path(found.source, scope), has_words)
+                except NotCompiled:
+                    operand = self._part(found.source, scope)
+                    return op.SomeString(self._scratch, operand, has_words)
             case "matches", (ast.PathExpression() as tested, *patterns) if (
                 constants := [one.value for one in patterns if isinstance(one, ast.Literal)]
             ) and len(constants) == len(patterns):

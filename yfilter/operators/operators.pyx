@@ -8,6 +8,7 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ from yfilter.language.patterns import Pattern
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest, Operator as Relation
 from yfilter.language.query_text import unparse
+from yfilter.language.words import spaced
 
 from yfilter.index.automaton cimport SymbolTable
 
@@ -518,6 +520,8 @@ RELATIONS = {
     Relation.GE: 5,
 }
 _KNOWN_MAX = 65_536  # octets of values of which a test remembers whether it accepts them
+_SHORT = 256  # octets of a value that is often spaced again, for another test
+_spaced_before = lru_cache(4_096)(spaced)
 _KNOWN_SIZE = 64  # octets that a value takes beside its own, about
 
 
@@ -652,6 +656,32 @@ cdef class LanguageIs(ValueTest):
     cdef bint accepts(self, Scratch scratch) except -1:
         language = scratch.octets[scratch.first : scratch.last].decode().lower()
         return language == self._asked or language.startswith(f"{self._asked}-")
+
+
+cdef class HasWords(ValueTest):
+    """One, or every, needle is in the text as words.py spaces it."""
+
+    cdef int _spacing
+    cdef list _needles
+    cdef bint _every
+
+    def __init__(self, spacing: int, needles: list[bytes], every: bool = False) -> None:
+        self._spacing = spacing
+        self._needles = needles
+        self._every = every
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef bytes needle, text
+        value = scratch.octets[scratch.first : scratch.last]
+        if scratch.last - scratch.first <= _SHORT:
+            text = _spaced_before(value, self._spacing)
+        else:
+            scratch.visit((scratch.last - scratch.first) >> 6)
+            text = spaced(value, self._spacing)
+        for needle in self._needles:
+            if (needle in text) != self._every:
+                return not self._every
+        return self._every
 
 
 cdef class Matches(ValueTest):
@@ -1861,6 +1891,34 @@ cdef class SomeValue(ValueCondition):
         attribute = self._path.own_attribute()
         text = self._test.text() if isinstance(self._test, EqualTo) else None
         return None if attribute == 0 or text is None else (attribute, text)
+
+
+cdef class SomeString(Condition):
+    """A test accepts some string of a value; DynamicError where there is something else."""
+
+    cdef Scratch _scratch
+    cdef Operator _operand
+    cdef ValueTest _test
+
+    def __init__(self, scratch: Scratch, operand: Operator, test: ValueTest) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+        self._test = test
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._scratch
+        texts = self._operand.items(node)
+        for text in texts:
+            if not isinstance(text, str):
+                raise DynamicError("XPTY0004", "a function takes strings")
+        for text in texts:
+            scratch.octets = text.encode()
+            scratch.first = 0
+            scratch.last = len(scratch.octets)
+            if self._test.accepts(scratch):
+                return True
+        return False
 
 
 cdef class FirstValue(ValueCondition):
