@@ -123,6 +123,16 @@ def test_who_decides_a_condition(condition: str, by: str) -> None:
         ('/o[a/text() = "number"]/b', '/o/a[text() = "number"], then what is left'),
         ('//a[@n = ("1", "2")]', '//a[@n = "1"] or //a[@n = "2"]'),
         ("/o/b | //c[not(d)]", "/o/b or //c, then what is left"),
+        ('//a[contains-token(@n, "x")]', '//a[@n contains-token "x"]'),
+        ('//a[@n contains text "Storm"]', '//a[@n contains text "storm"]'),
+        (
+            '//a[@n contains text {"B c", "d"}]',
+            '//a[@n contains text "b c"] or //a[@n contains text "d"]',
+        ),
+        (
+            '//a[@n contains text "St.*" using wildcards using case sensitive]',
+            '//a[@n contains text "St.*" using case sensitive using wildcards]',
+        ),
     ],
 )
 def test_the_access_path_by_which_the_index_finds_a_profile(profile: str, access: str) -> None:

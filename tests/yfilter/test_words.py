@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from random import Random
 from xml.sax.saxutils import quoteattr
@@ -35,7 +36,7 @@ def words_of(text: str, sensitive: bool) -> list[str]:
     return words if sensitive else [word.casefold() for word in words]
 
 
-def has_phrase(text: str, phrase: str, sensitive: bool, wildcards: bool) -> bool:
+def has_phrase(text: str, phrase: str, sensitive: bool, wildcards: bool = False) -> bool:
     """Whether the words of the phrase stand in a text one behind the other."""
     words = words_of(text, sensitive)
     *wanted, last = words_of(phrase, sensitive) or [""]
@@ -46,6 +47,10 @@ def has_phrase(text: str, phrase: str, sensitive: bool, wildcards: bool) -> bool
         and (words[at + size - 1].startswith(last) if is_open else words[at + size - 1] == last)
         for at in range(len(words) - size + 1)
     )
+
+
+def has_token(text: str, token: str) -> bool:
+    return token in text.replace("\n", " ").split(" ") and token != ""
 
 
 def some_text(rng: Random, most: int) -> str:
@@ -140,6 +145,52 @@ def test_words_are_found_as_they_are_defined(seed: int) -> None:
         assert set(matcher.matched_ids(message)) == expected
         found += len(expected)
     assert 60 < found < 400
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_words_that_the_index_looks_for_come_and_go(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    asked: dict[str, tuple[str, Callable[[str], bool]]] = {}
+    for step in range(80):
+        if asked and rng.random() < 0.3:
+            gone = rng.choice(sorted(asked))
+            matcher.remove(gone)
+            del asked[gone]
+        else:
+            attribute, words = rng.choice("kl"), some_text(rng, 2).strip()
+            if rng.random() < 0.3:
+                holds = partial(has_token, token=words)
+                profile = f'contains-token(@{attribute}, "{words}")'
+            else:
+                sensitive = rng.random() < 0.5
+                holds = partial(has_phrase, phrase=words, sensitive=sensitive)
+                profile = f'@{attribute} contains text "{words}"'
+                profile += " using case sensitive" * sensitive
+            asked[matcher.add(f"//e[{profile}]")] = attribute, holds
+        if step % 8 == 7:
+            values = {attribute: some_text(rng, 6) for attribute in "kl"}
+            written = "".join(f" {name}={quoteattr(value)}" for name, value in values.items())
+            expected = {
+                number for number, (attribute, holds) in asked.items() if holds(values[attribute])
+            }
+            assert set(matcher.matched_ids(f"<r><e{written}/></r>".encode())) == expected
+    for number in asked:
+        matcher.remove(number)
+    assert matcher.statistics().index_atoms == Matcher().statistics().index_atoms
+
+
+def test_words_are_looked_up_and_no_candidate_verified() -> None:
+    matcher = Matcher()
+    for number in range(300):
+        matcher.add(f'//e[@k contains text "v{number}"]')
+        matcher.add(f'//e[@k contains text "v{number}1.*" using wildcards]')
+        matcher.add(f'//e[contains-token(@k, "v{number}")]')
+        matcher.add(f'//e[@k contains text "v{number} x{number}" any word]')
+    found = matcher.matched_ids(b'<e k="(V123, v5"/>')
+    assert set(found) == {"p21", "p23", "p24", "p493", "p496"}
+    sizes = matcher.statistics()
+    assert (sizes.operators, sizes.candidates_profile) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ cpdef enum:
     STARTS_WITH = 2
     ENDS_WITH = 3
     MATCHES = 4
+    SPACED = 4  # and one of words.Spacing: in a text that is spaced so
 
 
 @cython.final
@@ -363,11 +364,13 @@ cdef class TextTests:
     cdef dict _queries
     cdef dict _patterns
     cdef int[::1] found
-    cdef int _count
+    cdef int[::1] _seen
+    cdef int _count, _search
 
     cpdef int add(self, int attribute, bytes key, int atom) except -1
     cpdef int remove(self, int attribute, bytes key) except -1
     cdef int find(self, int attribute, bytes values, int first, int last) except -1
+    cdef int _walk(self, int root, bytes values, int first, int last) except -1
     cdef int _emit(self, int atom) except -1
 
 

@@ -15,6 +15,7 @@ from yfilter.index.pattern_set import PatternSet
 from yfilter.language.numbers import number_text
 from yfilter.language.query_ast import ANY, Expression, NameTest
 from yfilter.language.query_text import unparse
+from yfilter.language.words import NOWHERE, WORD_TESTS, Spacing, described, needles_of, spaced
 
 from yfilter.index.value_hash cimport value_hash
 
@@ -793,13 +794,18 @@ cdef class SubscriberRuns:
 # Equalities of one attribute stand in an open-addressing table together with all others.
 
 
-# The key of a text test: TEXT_TEST, its kind, the text; at most TEXT_MAX octets of it.
+# The key of a text test: TEXT_TEST, its kind, the text; at most TEXT_MAX octets of it.  That of a
+# test of words has their needle (see words.py) in the place of the text.
 TEXT_TESTS = {
     "contains": CONTAINS,
     "starts-with": STARTS_WITH,
     "ends-with": ENDS_WITH,
     "matches": MATCHES,
+    "contains-token": SPACED + Spacing.TOKENS,
+    **{name: SPACED + test.spacing for name, test in WORD_TESTS.items()},
 }
+FIRST_TESTS = frozenset(("contains", "starts-with", "ends-with", "matches"))
+"""The tests of one text; those of words hold where they do for some of several."""
 TEXT_MAX = 64
 
 _ATOM_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
@@ -1098,6 +1104,8 @@ cdef class AtomTable:
         if _is_number(key):
             (number,) = struct.unpack_from("=d", key, 1)
             return f"= {number_text(number)}"
+        if key[:1] == b"\xfe" and key[1] > SPACED:
+            return described(key[1] - SPACED, key[2:])
         if key[:1] == b"\xfe":
             name = next(name for name, kind in TEXT_TESTS.items() if kind == key[1])
             return f'{name} "{key[2:].decode()}"'
@@ -1207,9 +1215,15 @@ def number_key(number: float) -> bytes:
     return b"\xff" + struct.pack("=d", number + 0.0)
 
 
-def test_key(name: str, text: str) -> bytes:
-    """The key of a text test, by the name of its function."""
-    return bytes((TEXT_TEST, TEXT_TESTS[name])) + text.encode()
+def test_key(name: str, text: str) -> bytes | None:
+    """The key of a text test, by the name of its function; None for one that cannot be found."""
+    octets = text.encode()
+    if TEXT_TESTS[name] > SPACED:
+        needles = needles_of(name, [text])
+        octets = needles[0] if len(needles) == 1 and needles[0] != NOWHERE else b""
+    if name != "matches" and not 0 < len(octets) <= TEXT_MAX:
+        return None
+    return bytes((TEXT_TEST, TEXT_TESTS[name])) + octets
 
 
 def _is_number(key: bytes) -> bool:
@@ -1933,8 +1947,13 @@ cdef inline size_t _address(name) noexcept:
 # The texts stand in a byte trie, below the number of their attribute.  From each place of a value
 # one goes down as far as there is a way; the tests at the nodes passed hold there, as far as the
 # place is the right one.  So a value costs its length, and the ways that begin in it, whatever the
-# number of tests.  Regular expressions stand in sets that are searched for at once
+# number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
+# their own, from its spaces.  Regular expressions stand in sets that are searched for at once
 # (pattern_set.py).
+
+
+cdef enum:
+    _NO_OCTET = 256
 
 
 cdef class TextTests:
@@ -1945,7 +1964,9 @@ cdef class TextTests:
         self._queries: dict[tuple[int, bytes], int] = {}
         self._patterns: dict[int, PatternSet] = {}  # by attribute
         self.found = ints(64)
+        self._seen = ints(64)  # by atom: the search that found it last
         self._count = 0
+        self._search = 0
 
     cpdef int add(self, int attribute, bytes key, int atom) except -1:
         """A test that is not there yet."""
@@ -1959,6 +1980,8 @@ cdef class TextTests:
             self._queries[attribute, key] = atom
             return 0
         node = trie.extend(1, attribute << EDGE_SHIFT)
+        if key[1] > SPACED:
+            node = trie.extend(node, (_NO_OCTET + key[1]) << EDGE_SHIFT)
         for i in range(2, len(key)):
             node = trie.extend(node, data[i] << EDGE_SHIFT)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
@@ -1976,16 +1999,28 @@ cdef class TextTests:
 
     cdef int find(self, int attribute, bytes values, int first, int last) except -1:
         """How many tests hold for ``values[first:last]``."""
-        cdef const unsigned char* data = values
         cdef Trie trie = self._trie
         cdef int root = trie.child(1, attribute << EDGE_SHIFT)
-        cdef int start, at, node, query, kind
+        cdef int node, kind
         self._count = 0
+        self._search += 1
         if self._patterns and attribute in self._patterns:
             for atom in self._patterns[attribute].find(values[first:last]):
                 self._emit(atom)
-        if root == 0:
-            return self._count
+        if root:
+            self._walk(root, values, first, last)
+            for kind in range(SPACED + 1, SPACED + 4):
+                node = trie.child(root, (_NO_OCTET + kind) << EDGE_SHIFT)
+                if node:
+                    text = spaced(values[first:last], kind - SPACED)
+                    self._walk(node, text, 0, len(text))
+        return self._count
+
+    cdef int _walk(self, int root, bytes values, int first, int last) except -1:
+        """Emit the tests in a trie of octets that hold for ``values[first:last]``."""
+        cdef const unsigned char* data = values
+        cdef Trie trie = self._trie
+        cdef int start, at, node, query, kind
         for start in range(first, last):
             node = root
             at = start
@@ -2002,18 +2037,20 @@ cdef class TextTests:
                     kind = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
                     if (
                         kind == CONTAINS
+                        or kind > SPACED
                         or (kind == STARTS_WITH and start == first)
                         or (kind == ENDS_WITH and at == last)
                     ):
                         self._emit(trie.queries[QUERY_WIDTH * query + QUERY_NUMBER])
                     query = trie.queries[QUERY_WIDTH * query + QUERY_NEXT]
-        return self._count
+        return 0
 
     cdef int _emit(self, int atom) except -1:
-        cdef int i
-        for i in range(self._count):
-            if self.found[i] == atom:
-                return 0
+        if atom >= len(self._seen):
+            self._seen = grown(self._seen, 2 * atom)
+        if self._seen[atom] == self._search:
+            return 0
+        self._seen[atom] = self._search
         if self._count == len(self.found):
             self.found = grown(self.found, 2 * self._count)
         self.found[self._count] = atom

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.automaton import Column, number_key
+from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
-from yfilter.index.element_condition import text_key
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.nodes import Untyped
 from yfilter.language.query_ast import Expression
@@ -2640,7 +2639,7 @@ cdef class Draft:
         cdef int condition
         column, test, constant = self._constants[place](self._words)
         if test:
-            constant = text_key(test, constant)
+            constant = test_key(test, constant)
         elif not isinstance(constant, str) and not is_exact(constant):
             constant = None
         self.values += (constant, (self._constants[place + 1], self._words))

@@ -18,7 +18,7 @@ from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
-from yfilter.index.automaton import TEXT_MAX, TEXT_TESTS, test_key
+from yfilter.index.automaton import FIRST_TESTS, TEXT_TESTS, test_key
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
@@ -135,14 +135,8 @@ def text_test_of(selection: ast.Expression) -> Condition | None:
         return None
     if isinstance(found.constant, Blank):
         raise NeedsWords
-    key = text_key(found.test, str(found.constant))
+    key = test_key(found.test, str(found.constant))
     return None if key is None else leaf._replace(operator=ast.Operator.EQ, value=key)
-
-
-def text_key(test: str, text: str) -> bytes | None:
-    """The key of a text test; None for a text that the index does not look for."""
-    is_short = test == "matches" or 0 < len(text.encode()) <= TEXT_MAX
-    return test_key(test, text) if is_short else None
 
 
 def derived_of(condition: ast.Expression) -> Derived | None:
@@ -178,7 +172,8 @@ def _text_test(condition: ast.Expression) -> Derived | None:
                 return None  # the last holds where there is no value, too
             return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
         case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS:
-            return Derived(value, FIRST_ITEM, name, ast.Operator.EQ, text, condition)
+            items = FIRST_ITEM if name in FIRST_TESTS else EACH_ITEM
+            return Derived(value, items, name, ast.Operator.EQ, text, condition)
         case _:
             return None
 

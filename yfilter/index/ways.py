@@ -46,6 +46,7 @@ from yfilter.language.implied_paths import implied
 from yfilter.language.query_ast import (
     Comparison,
     Expression,
+    FunctionCall,
     Literal,
     LocationStep,
     NameTest,
@@ -56,6 +57,8 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
+from yfilter.language.shapes import Blank, NeedsWords
+from yfilter.language.words import WORD_TESTS, each_word, is_at_most_one
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
@@ -146,11 +149,12 @@ def conditions_of(predicate: Expression) -> Conditions:
 
 
 def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
-    for kind, part in take_apart(predicate):
-        condition = _condition(kind, part, level)
-        yield condition
-        if isinstance(condition, Verified) and kind is ConditionKind.RESIDUAL:
-            yield from _implied(part, level)
+    for kind, whole in take_apart(predicate):
+        for part in _each_word(whole, every=True):
+            condition = _condition(kind, part, level)
+            yield condition
+            if isinstance(condition, Verified) and kind is ConditionKind.RESIDUAL:
+                yield from _implied(part, level)
 
 
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
@@ -212,4 +216,18 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
             else:
                 yield condition
         case _:
-            yield condition
+            yield from _each_word(condition, every=False)
+
+
+def _each_word(condition: Expression, *, every: bool) -> tuple[Expression, ...]:
+    """A condition about every, or any, word of a string as one condition for each word."""
+    match condition:
+        case FunctionCall(name, (source, Literal(str(words)))) if name in WORD_TESTS:
+            test = WORD_TESTS[name]
+            if test.is_one or test.every is not every or (every and not is_at_most_one(source)):
+                return (condition,)
+            if isinstance(words, Blank):
+                raise NeedsWords
+            return each_word(condition, words)
+        case _:
+            return (condition,)
