@@ -15,7 +15,7 @@ from yfilter.index.pattern_set import PatternSet
 from yfilter.language.numbers import number_text
 from yfilter.language.query_ast import ANY, Expression, NameTest
 from yfilter.language.query_text import unparse
-from yfilter.language.words import NOWHERE, WORD_TESTS, Spacing, described, needles_of, spaced
+from yfilter.language.words import NOWHERE, WORD_FUNCTIONS, described, needles_of, spaced
 
 from yfilter.index.value_hash cimport value_hash
 
@@ -801,11 +801,8 @@ TEXT_TESTS = {
     "starts-with": STARTS_WITH,
     "ends-with": ENDS_WITH,
     "matches": MATCHES,
-    "contains-token": SPACED + Spacing.TOKENS,
-    **{name: SPACED + test.spacing for name, test in WORD_TESTS.items()},
+    **{name: SPACED + spacing for name, spacing in WORD_FUNCTIONS.items()},
 }
-FIRST_TESTS = frozenset(("contains", "starts-with", "ends-with", "matches"))
-"""The tests of one text; those of words hold where they do for some of several."""
 TEXT_MAX = 64
 
 _ATOM_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF

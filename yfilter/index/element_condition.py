@@ -18,7 +18,7 @@ from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
-from yfilter.index.automaton import FIRST_TESTS, TEXT_TESTS, test_key
+from yfilter.index.automaton import TEXT_TESTS, test_key
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
@@ -27,6 +27,7 @@ from yfilter.language.positions import uses_position
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.shapes import Blank, NeedsWords
 from yfilter.language.subexpressions import all_within
+from yfilter.language.words import WORD_FUNCTIONS, is_at_most_one
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
@@ -171,9 +172,14 @@ def _text_test(condition: ast.Expression) -> Derived | None:
             if written is None or not compiled.is_quick or compiled.is_nullable:
                 return None  # the last holds where there is no value, too
             return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
+        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in WORD_FUNCTIONS:
+            is_text = is_at_most_one(value) or (
+                isinstance(value, ast.PathExpression) and value.start is None
+            )
+            words = Derived(value, EACH_ITEM, name, ast.Operator.EQ, text, condition)
+            return words if is_text else None  # of others an item may be an error
         case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS:
-            items = FIRST_ITEM if name in FIRST_TESTS else EACH_ITEM
-            return Derived(value, items, name, ast.Operator.EQ, text, condition)
+            return Derived(value, FIRST_ITEM, name, ast.Operator.EQ, text, condition)
         case _:
             return None
 

@@ -58,7 +58,7 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.shapes import Blank, NeedsWords
-from yfilter.language.words import WORD_TESTS, each_word, is_at_most_one
+from yfilter.language.words import WORD_TESTS, each_word
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
@@ -150,7 +150,10 @@ def conditions_of(predicate: Expression) -> Conditions:
 
 def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
     for kind, whole in take_apart(predicate):
-        for part in _each_word(whole, every=True):
+        each = _each_word(whole, every=True)
+        if len(each) > 1 and kind is ConditionKind.RESIDUAL:
+            yield Verified(whole)  # of several values each may have one of the words
+        for part in each:
             condition = _condition(kind, part, level)
             yield condition
             if isinstance(condition, Verified) and kind is ConditionKind.RESIDUAL:
@@ -222,9 +225,9 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
 def _each_word(condition: Expression, *, every: bool) -> tuple[Expression, ...]:
     """A condition about every, or any, word of a string as one condition for each word."""
     match condition:
-        case FunctionCall(name, (source, Literal(str(words)))) if name in WORD_TESTS:
+        case FunctionCall(name, (_, Literal(str(words)))) if name in WORD_TESTS:
             test = WORD_TESTS[name]
-            if test.is_one or test.every is not every or (every and not is_at_most_one(source)):
+            if test.is_one or test.every is not every:
                 return (condition,)
             if isinstance(words, Blank):
                 raise NeedsWords

@@ -210,6 +210,13 @@ def is_at_most_one(source: ast.Expression) -> bool:
             return False
 
 
+WORD_FUNCTIONS = {
+    "contains-token": Spacing.TOKENS,
+    **{name: test.spacing for name, test in WORD_TESTS.items()},
+}
+"""What looks for tokens or words, and how it has a text spaced."""
+
+
 def holds(spaced_text: bytes, needles: list[bytes], every: bool) -> bool:
     return (all if every else any)(needle in spaced_text for needle in needles)
 
