@@ -9,7 +9,8 @@ anything is told.  Parts:
 paths     generated paths, whole messages as results: 5,000 and 100,000, or ``--number``
 flwor     FLWOR profiles with ``or``, ``contains`` and ``not`` mixed
 returns   what is copied into constructed elements, beside lxml and Saxon
-cliff     profiles of one operator each, beside equalities that are as selective
+cliff     profiles of one operator each, and of one form each with 1 to 1,000 elements a
+          message, beside equalities that are as selective, and forms beside lxml too
 rules     the rules of EN 16931 on invoices, beside their stylesheet in Saxon; needs ``--rules``
 grouping  2,000 distinct values grouped
 links     messages cut for 1, 8 and 32 links
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,11 +30,13 @@ from benchmarks.benchmark import Benchmark, BenchmarkError, count, positive
 from benchmarks.delivery.answers import need_saxon
 from benchmarks.delivery.job import DeliverJob, run_job
 from benchmarks.report import Report
+from benchmarks.workload.forms import FORMS
 from benchmarks.workload.operators import OPERATORS
 
 _PARTS = ("paths", "flwor", "returns", "cliff", "rules", "grouping", "links")
 _PATHS, _LARGER = 5_000, 100_000
-_QUICK_NUMBER = 30
+_CLIFF, _CLIFF_FORMS = (1_000, 10_000), (10, 1_000, 10_000)
+_QUICK_NUMBER, _QUICK_ELEMENTS = 30, 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,12 +58,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive,
         nargs="+",
-        default=[1_000, 10_000],
-        help="profiles of each operator (default: 1,000 and 10,000)",
+        help="profiles of each operator (default: 1,000 and 10,000) and form (10 too)",
     )
     parser.add_argument(
-        "--operators", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="of cliff"
+        "--cliff-elements",
+        metavar="N",
+        type=positive,
+        nargs="+",
+        default=[1, 10, 100, 1_000],
+        help="elements that a form looks at (default: 1, 10, 100 and 1,000)",
     )
+    for group, names in (("operators", OPERATORS), ("forms", FORMS)):
+        parser.add_argument(
+            f"--{group}", nargs="*", choices=names, default=list(names), help="of cliff"
+        )
     parser.add_argument(
         "--rules", metavar="DIR", type=Path, help="a checkout of eInvoicing-EN16931"
     )
@@ -93,16 +104,18 @@ def run(options: argparse.Namespace) -> Report:
     if options.quick:
         options.number = options.number or _QUICK_NUMBER
         options.flwor_number, options.cliff_number = _QUICK_NUMBER, [_QUICK_NUMBER]
+        options.cliff_elements = [_QUICK_ELEMENTS]
     report = Report("deliver")
     report.condition("machine", "machine", machine.description())
     report.condition("clock", "clock", options.clock)
     build = ""
-    for job in _jobs(options, report):
+    jobs = list(_jobs(options, report))
+    for job in jobs:
         if sys.stderr.isatty():
             print(f"deliver: {job.part} {job.suffix.strip('_')} ...", file=sys.stderr)
         build = run_job(job, report, options.build or "", options.timeout)
     report.condition("build", "build", build)
-    _tell_dearest(report, options)
+    _tell_dearest(report, jobs)
     return report
 
 
@@ -115,6 +128,7 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
         seed=options.seed,
         cpu_clock=options.clock == "cpu",
         operators=options.operators,
+        forms=options.forms,
         rules=str(options.rules.resolve()) if options.rules else "",
         syntax=options.rules_syntax,
     )
@@ -126,8 +140,7 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
             if options.number is None:
                 yield replace(base, part=part, number=_LARGER, suffix=f"_{_LARGER}")
         elif part == "cliff":
-            for number in options.cliff_number:
-                yield replace(base, part=part, number=number, suffix=f"_{number}")
+            yield from _cliff_jobs(base, options)
         elif part == "rules" and not options.rules:
             if options.part:
                 raise BenchmarkError("the part rules needs --rules DIR")
@@ -136,15 +149,20 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
             yield replace(base, part=part, number=options.flwor_number)
 
 
-def _tell_dearest(report: Report, options: argparse.Namespace) -> None:
-    """``cliff_ratio`` of all numbers of profiles."""
-    ratios = [
-        value
-        for number in options.cliff_number
-        if (value := report.value(f"cliff_ratio_{number}")) is not None
-    ]
-    if ratios:
-        report.figure("cliff_ratio", "the dearest operator over equality", max(ratios))
+def _cliff_jobs(base: DeliverJob, options: argparse.Namespace) -> Iterator[DeliverJob]:
+    for number in (options.cliff_number or _CLIFF) if options.operators else ():
+        yield replace(base, part="cliff", number=number, suffix=f"_{number}")
+    for number in (options.cliff_number or _CLIFF_FORMS) if options.forms else ():
+        for elements in options.cliff_elements:
+            suffix = f"_{number}_{elements}"
+            yield replace(base, part="forms", number=number, elements=elements, suffix=suffix)
+
+
+def _tell_dearest(report: Report, jobs: Iterable[DeliverJob]) -> None:
+    """``cliff_ratio`` of all numbers of profiles and elements."""
+    ratios = [report.value(f"cliff_ratio{job.suffix}") for job in jobs]
+    if found := [ratio for ratio in ratios if ratio is not None]:
+        report.figure("cliff_ratio", "the dearest operator or form over equality", max(found))
 
 
 DELIVER = Benchmark(

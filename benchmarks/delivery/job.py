@@ -35,6 +35,7 @@ class DeliverJob:
     seconds    for warming up, and for measuring, one workload; three messages there always are
     checked    messages whose results are compared, and ``sample`` profiles of them
     operators  of ``cliff``, names of OPERATORS
+    forms      of ``forms``, names of FORMS; ``elements`` in a message
     rules      a checkout of the rules; ``syntax`` is "cii" or "ubl"
     """
 
@@ -49,6 +50,8 @@ class DeliverJob:
     seed: int = 1
     cpu_clock: bool = False
     operators: Sequence[str] = ()
+    forms: Sequence[str] = ()
+    elements: int = 100
     rules: str = ""
     syntax: str = "cii"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from benchmarks.benchmark import BenchmarkError, WrongAnswers
 from benchmarks.delivery.cliff import measure_cliff
 from benchmarks.delivery.flwor import measure_flwor
+from benchmarks.delivery.forms import measure_forms
 from benchmarks.delivery.grouping import measure_grouping
 from benchmarks.delivery.job import DeliverJob, Teller
 from benchmarks.delivery.links import measure_links
@@ -23,6 +24,7 @@ PARTS: Mapping[str, Callable[[DeliverJob, Teller], None]] = {
     "flwor": measure_flwor,
     "returns": measure_returns,
     "cliff": measure_cliff,
+    "forms": measure_forms,
     "rules": measure_rules,
     "grouping": measure_grouping,
     "links": measure_links,

@@ -15,6 +15,7 @@ from benchmarks.benchmark import WrongAnswers
 from benchmarks.delivery.answers import check
 from benchmarks.delivery.job import DeliverJob
 from benchmarks.delivery.timing import make_matcher
+from benchmarks.workload.forms import FORM_EVERYWHERE, FORMS, form_messages
 from benchmarks.workload.operators import BASELINES, OPERATORS, make_feeds, mixed_flwor
 from yfilter import parse_profile
 
@@ -42,7 +43,12 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
         ("paths", {"number", "matches", "all_in_us", "lxml_parse_us", "result_ns_each"}),
         ("flwor", {"flwor_mixed_us", "flwor_checked"}),
         ("returns", {"return_us_each", "lxml_return_us_each", "saxon_return_us_each"}),
-        ("cliff", {"cliff_ratio", "cliff_equality_us_30", "cliff_or_us_30"}),
+        (
+            "cliff",
+            {"cliff_ratio", "cliff_equality_us_30", "cliff_or_us_30", "form_equality_us_30_5"}
+            | {"form_date_us_30_5", "form_date_over_lxml_30_5", "forms_over_lxml_geomean_30_5"}
+            | {"forms_over_lxml_least_30_5", "cliff_ratio_30_5", "cliff_checked_30_5"},
+        ),
         ("grouping", {"grouping_ms", "grouping_count_ms"}),
         ("links", {"links_1_us", "links_32_us"}),
     ],
@@ -50,7 +56,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
 def test_a_part_has_the_promised_keys(
     capsys: pytest.CaptureFixture[str], part: str, promised: set[str]
 ) -> None:
-    some = ("--operators", "or", "join", "aggregate")
+    some = ("--operators", "or", "join", "aggregate", "--forms", "date")
     values = measured(capsys, "--part", part, *(some if part == "cliff" else ()))
     assert values.keys() >= promised
     assert all(isinstance(values[key], int | float) for key in promised)
@@ -123,6 +129,17 @@ def test_operators_are_as_selective_as_equality() -> None:
     for name in XPATH_1:
         against = baselines[OPERATORS[name].against]
         assert matching(name) == pytest.approx(against, rel=0.7), name
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_profiles_of_a_form_are_distinct_and_understood_and_as_selective(name: str) -> None:
+    profiles = FORMS[name].profiles(1_000, 100, SEED)
+    assert len({profile for profile, _ in profiles}) == 1_000
+    for profile, _ in profiles[:5]:
+        parse_profile(profile)
+    tree = lxml.etree.fromstring(next(form_messages(name, 100, SEED)))
+    found = sum(lxml.etree.XPath(f"boolean({xpath})")(tree) for _, xpath in profiles)
+    assert found == 1_000 if FORMS[name].against == FORM_EVERYWHERE else 1 <= found <= 30
 
 
 def test_mixed_profiles_have_what_they_are_said_to_have() -> None:

@@ -1,0 +1,194 @@
+"""Profiles of one form each, ``/r/i[form]``, with another constant in each; and their messages.
+
+A message is an ``<r>`` with any number of elements ``<i>``, each with one value for each form, so
+that work which is done for each profile and element shows.  Half of the texts and numbers of a
+message are in no other.  A profile holds of one element in 12,000, whichever the form: constants
+are drawn from domains of that size, and bounds reach so far that the largest of so many elements
+passes as many of them.  A form that holds nearly everywhere (``!=``) stands against equalities that
+do.  Beside each form stands its XPath 1.0, which lxml can evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from random import Random
+
+_DOMAIN = 12_000
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_UPPER, _LOWER = _LETTERS.upper() + "É", _LETTERS + "é"
+_FLAGS = 30
+_SHORTEST, _LENGTHS = 10, 16
+_PARTS = ("<f>0</f>", "<f>30.5</f>", "<f> 69.50 </f>")
+_DAYS_EACH, _FIRST_DAY = 2, date(2020, 1, 1)
+
+FORM_EQUALITY, FORM_EVERYWHERE = "equality", "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A condition; ``against`` names the form that holds as often, of equality alone."""
+
+    name: str
+    condition: str
+    xpath: str
+    against: str = FORM_EQUALITY
+
+    def profiles(self, number: int, elements: int, seed: int) -> list[tuple[str, str]]:
+        """So many distinct profiles for messages of so many elements, each with its XPath 1.0."""
+        random = Random(f"{self.name} {seed}")
+        return [
+            (_profile(self.condition, constants), _profile(self.xpath, constants))
+            for chosen in random.sample(range(_DOMAIN), number)
+            for constants in (_constants(chosen, elements),)
+        ]
+
+
+def _profile(condition: str, constants: Mapping[str, object]) -> str:
+    text = condition.format_map(constants)
+    return text if text.startswith("/") else f"/r/i[{text}]"
+
+
+def form_messages(name: str, elements: int, seed: int) -> Iterator[bytes]:
+    """Messages without end, each with so many elements."""
+    random = Random(f"messages {name} {elements} {seed}")
+    flags = "".join(f' f{n}="on"' for n in range(_FLAGS))
+    while True:
+        items = "".join([_item(random, elements) for _ in range(elements)])
+        yield f"<r{flags}>{items}</r>".encode()
+
+
+def _item(random: Random, elements: int) -> str:
+    drawn = random.random
+    code, title, nested, token = [int(drawn() * _DOMAIN) for _ in range(4)]
+    fresh, day = int(drawn() * 2_000_000_000), int(drawn() * elements * _DAYS_EACH)
+    number = f"{fresh % _DOMAIN}.{fresh % 997}" if fresh & 1 else _number(code)
+    text = _text(title, f"Nr {fresh:x}" if fresh & 2 else "")
+    parts = "".join(_PARTS[: fresh % 4])
+    return (
+        f'<i c="c{code:05}" q="{fresh % 89}" x="news t{token:05} b{fresh % 8}" '
+        f't="{_FIRST_DAY + timedelta(day)}">'
+        f"<d>{text}</d><e>{number}</e>{parts}<h><g>g{nested}</g></h></i>"
+    )
+
+
+def _word(number: int, factor: int) -> str:
+    """Five letters, others for each number of the domain; the last are not all small."""
+    rest = number * factor % 26**4
+    letters = [_LETTERS[rest // 26**place % 26] for place in range(4)]
+    letters[number % 4] = letters[number % 4].upper()
+    return "".join(letters) + ("É" if number % 5 == 0 else "x")
+
+
+def _text(number: int, middle: str = "") -> str:
+    """What an element ``d`` says: its first and last word depend on the number alone."""
+    before, behind = " " if number % 3 == 0 else "", "\n  " if number % 7 == 0 else ""
+    space = "  " if number % 2 else " "
+    return f"{before}{_word(number, 7_919)}{space}{middle}-{_word(number, 104_729)}{behind}"
+
+
+def _number(number: int) -> str:
+    return (f"{number}", f"{number}.25", f"{number}.250", f" {number}.4", f"{number}.0")[number % 5]
+
+
+def _constants(number: int, elements: int) -> dict[str, object]:
+    """All that a condition may name, for one number of the domain."""
+    text, other, beyond = _text(number), _text((number * 7 + 13) % _DOMAIN), number + 0.5
+    word, tail = _word(number, 7_919), text.rpartition("-")[2]
+    return {
+        "code": f"c{number:05}",
+        "text": text,
+        "other": other,
+        "word": word,
+        "small": word.lower(),
+        "start": text[:5],
+        "end": tail[-5:] if number % 7 else tail[-7:],
+        "end_length": 5 if number % 7 else 7,
+        "normal": " ".join(text.split()),
+        "lowered": text.lower(),
+        "first": text[:4],
+        "before": text.partition("-")[0],
+        "after": tail,
+        "both": f"c{number:05}{_number(number)}",
+        "place": number + 1,
+        "number": number,
+        "modulus": _DOMAIN + 1 + number,
+        "low": number % (_DOMAIN // 2),
+        "length": f"{_SHORTEST + _LENGTHS * beyond / elements:.4f}",
+        "many": f"{3 * beyond / elements:.4f}",
+        "total": f"{100 * beyond / elements:.4f}",
+        "bound": f"{_DOMAIN * beyond / elements:.2f}",
+        "twice": f"{2 * _DOMAIN * beyond / elements:.2f}",
+        "day": (day := _FIRST_DAY + timedelta(_DAYS_EACH * number)),
+        "day_number": f"{day:%Y%m%d}",
+        "upper_letters": _UPPER,
+        "lower_letters": _LOWER,
+        "flag": number % _FLAGS,
+        "flag2": number // _FLAGS % _FLAGS,
+        "flag3": number // _FLAGS**2,
+    }
+
+
+_FOLDED = "translate(d, '{upper_letters}', '{lower_letters}')"
+
+
+def _form(name: str, condition: str, xpath: str = "", against: str = FORM_EQUALITY) -> Form:
+    return Form(name, condition, xpath or condition, against)
+
+
+_FORMS = (
+    _form(FORM_EQUALITY, "@c = '{code}'"),
+    _form(
+        FORM_EVERYWHERE,
+        "/r[@f{flag} = 'on'][@f{flag2} = 'on'][@f{flag3} = 'on']/i",
+        against=FORM_EVERYWHERE,
+    ),
+    _form("text", "d = '{text}'"),
+    _form("contains", "contains(d, '{word}')"),
+    _form("starts_with", "starts-with(d, '{start}')"),
+    _form(
+        "ends_with",
+        "ends-with(d, '{end}')",
+        "substring(d, string-length(d) - {end_length} + 1) = '{end}'",
+    ),
+    _form(
+        "matches",
+        "matches(d, '^\\s*{word}[- a-zA-Z]')",
+        "starts-with(normalize-space(d), '{word}')",
+    ),
+    _form("contains_translated", f"contains({_FOLDED}, '{{small}}')"),
+    _form("normalize_space", "normalize-space(d) = '{normal}'"),
+    _form("lower_case", "lower-case(d) = '{lowered}'", f"{_FOLDED} = '{{lowered}}'"),
+    _form("string_length", "string-length(d) > {length}"),
+    _form("number", "number(e) > {bound}"),
+    _form("product", "e * 2 > {twice}"),
+    _form("difference", "e - @q > {bound}"),
+    _form("substring", "substring(d, 1, 4) = '{first}'"),
+    _form("substring_before", "substring-before(d, '-') = '{before}'"),
+    _form("substring_after", "substring-after(d, '-') = '{after}'"),
+    _form("concat", "concat(@c, e) = '{both}'"),
+    _form("count", "count(f) > {many}"),
+    _form("sum", "sum(f) > {total}"),
+    _form("position", "position() = {place}"),
+    _form("position_modulo", "position() mod {modulus} = {place}"),
+    _form("last", "last() - {number}"),
+    _form("not_contains", "not(contains(d, '{word}'))", against=FORM_EVERYWHERE),
+    _form("not_equal", "@c != '{code}'", against=FORM_EVERYWHERE),
+    _form("one_of", "d = ('{text}', '{other}')", "d = '{text}' or d = '{other}'"),
+    _form("or", "@c = '{code}' or d = '{other}'"),
+    _form("round", "round(e) = {number}"),
+    _form("floor", "floor(e) = {number}"),
+    _form("number_and_contains", "e >= {low} and contains(d, '{word}')"),
+    _form("preceding", "preceding-sibling::i[1]/@c = '{code}'"),
+    _form("preceding_count", "count(preceding-sibling::i) = {number}"),
+    _form("descendant", ".//g = 'g{number}'"),
+    _form("token", "contains(concat(' ', @x, ' '), ' t{number:05} ')"),
+    _form(
+        "date",
+        "xs:date(@t) > xs:date('{day}')",
+        "translate(@t, '-', '') > {day_number}",
+    ),
+)
+
+FORMS: Mapping[str, Form] = {form.name: form for form in _FORMS}
