@@ -92,6 +92,13 @@ PLANNED = [
     "<r>{contains($i, 'x')}{starts-with($i/t, 'x')}{ends-with($i, $i/t)}</r>"),
     "for $i in //*:i return <r>{$i/t != 1}{1 < $i/t}{$i/t <= 2.5}{'x' = $i/t}{$i/t >= 'x'}</r>",
     "for $i in //*:i let $l := 'x' return <r a='{$l}'>{$i/t = $l}{string($l)}{$l}{$l}</r>",
+    # groups
+    "for $v in distinct-values(//@*) return <g v='{$v}' n='{count(//*[@* = $v])}'>{$v}{$v}</g>",
+    ("for $v in distinct-values(//*:t) let $s := //*:i[*:t = $v]/@id where contains($v, 'x') "
+    "return <g>{upper-case($v), count($s), $v = 'x'}{//*:t[@*][$v = .]}</g>"),
+    "<all>{ for $v in distinct-values(//t) return <g>{//i[t = $v]/t}</g> }</all>",
+    "for $v in distinct-values(//text()), $w in distinct-values(//@*) return <g v='{$v}{$w}'/>",
+    "for $v in distinct-values(//t) return //t[text() = $v]",
     # namespaces
     'for $i in //*:i return <r xmlns="urn:r">{$i}</r>',
     'for $i in //*:i return <q:r xmlns:q="urn:q"><e xmlns="urn:d" q:a="1">{$i/*}</e>{$i/*}</q:r>',
@@ -100,6 +107,8 @@ PLANNED = [
     '<all xmlns="urn:d">{ for $i in //*:i return <e>{$i/*}</e> }</all>',
 ]  # fmt: skip
 OTHERS = [
+    "for $v in distinct-values(//t) where $v > 1 return <g>{$v}</g>",
+    "for $v in distinct-values(//t) return <g>{//t[. = $v][1]}</g>",
     "for $i in //i order by $i/@id return $i",
     "for $i at $n in //i return $i",
     "<all>{ for $i in //i return $i }{ for $i in //t return $i }</all>",

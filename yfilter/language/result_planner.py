@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from formats.columns import declaration
 from formats.escapes import escaped_text
@@ -22,7 +23,7 @@ from yfilter.language.atoms import atom_text, is_number, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
-from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.matching_path import is_path, matching_part, uses_variable
 from yfilter.language.positions import is_positional
 from yfilter.language.results import Foreign, ResultPlan
 from yfilter.language.subexpressions import new_focus, same_focus
@@ -89,17 +90,28 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Atom:
+    """What a variable of distinct strings is: the string of a node in a slot."""
+
+    slot: int
+    kind: int
+
+
+Bound: TypeAlias = "tuple[int, int] | Atom | Value"
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Variables are slots, (slot, kind of node), or values; ``context`` is a slot, in predicates.
 
     ``context_number`` is that of what prefixes mean: ``namespaces``.
     """
 
-    variables: Mapping[str, tuple[int, int] | Value]
+    variables: Mapping[str, Bound]
     context: tuple[int, int] | None = None
     namespaces: Mapping[str, str] = field(default_factory=lambda: {"": ""})
 
-    def with_variable(self, name: str, bound: tuple[int, int] | Value) -> Scope:
+    def with_variable(self, name: str, bound: Bound) -> Scope:
         return replace(self, variables={**self.variables, name: bound})
 
 
@@ -115,6 +127,7 @@ class PlanDraft:
         self._constants: list[object] = []
         self._foreign: list[Foreign] = []
         self._contexts: list[dict[str, str]] = [{"": ""}]
+        self._joins: dict[tuple[ast.Expression, ast.Expression, object], tuple[int, int, int]] = {}
         self._slots = 0
         self._made = 0
         self._repeats = False
@@ -139,6 +152,7 @@ class PlanDraft:
             tuple(self._constants),
             tuple(self._foreign),
             tuple(self._contexts),
+            tuple(self._joins.values()),
             self._slots,
         )
         plan.repeats = self._repeats
@@ -172,6 +186,10 @@ class PlanDraft:
                 bound := scope.variables.get(variable), Value
             ):
                 return self.string(bound.expression, bound.scope)
+            case ast.PathExpression(ast.Origin.VARIABLE, (), variable) if isinstance(
+                bound := scope.variables.get(variable), Atom
+            ):
+                return self.row(rows.ROW_STRING, self._laid(bound.slot, bound.kind, [])[0])
             case ast.FunctionCall("string", (argument,)):
                 return self._argument(argument, scope)
             case ast.FunctionCall("string", ()) if scope.context is not None:
@@ -211,7 +229,9 @@ class PlanDraft:
         match expression:
             case ast.PathExpression(ast.Origin.VARIABLE, (), variable):
                 value = scope.variables.get(variable)
-                return isinstance(value, Value) and self._is_string(value.expression, value.scope)
+                if isinstance(value, Value):
+                    return self._is_string(value.expression, value.scope)
+                return isinstance(value, Atom)
             case ast.Literal(value):
                 return isinstance(value, str)
             case ast.FunctionCall(name):
@@ -302,15 +322,20 @@ class PlanDraft:
                 return True
             value = scope.variables.get(expression.variable)
             if not isinstance(value, Value):
-                return True
+                return not isinstance(value, Atom)
             expression, scope = value.expression, value.scope
         return False
 
     def path(self, path: ast.PathExpression, scope: Scope) -> tuple[int, int]:
         """The number of a path, and the kind of its nodes."""
         slot, kind, steps = self._ways(path, scope)
-        if slot < 0 and not steps:
+        if slot == -1 and not steps:
             raise Unsaid  # the document
+        return self._laid(slot, kind, steps)
+
+    def _laid(
+        self, slot: int, kind: int, steps: list[tuple[int, int, int, int]]
+    ) -> tuple[int, int]:
         first = len(self._steps)
         self._steps += steps
         found = (slot, first, len(self._steps), kind)
@@ -336,13 +361,18 @@ class PlanDraft:
                 if not isinstance(bound.expression, ast.PathExpression):
                     raise Unsaid
                 slot, kind, steps = self._ways(bound.expression, bound.scope)
-            elif bound is not None:
+            elif isinstance(bound, tuple):
                 slot, kind = bound
             else:
                 raise Unsaid
         else:
             raise Unsaid
-        for step in path.steps:
+        for place, step in enumerate(path.steps):
+            if path.origin is ast.Origin.MESSAGE and slot == -1:
+                joined = self._joined(path.steps[: place + 1], scope)
+                if joined is not None:
+                    (slot, kind), steps = joined, []
+                    continue
             if kind != rows.NODE_ELEMENT or step.axis is not None or step.kind not in _NODE_KINDS:
                 raise Unsaid
             kind = _NODE_KINDS[step.kind]
@@ -354,6 +384,31 @@ class PlanDraft:
             test = self.test(step.test or ast.ANY_NAME)
             steps.append((axis, test, first, len(self._predicates)))
         return slot, kind, steps
+
+    def _joined(self, steps: tuple[ast.LocationStep, ...], scope: Scope) -> tuple[int, int] | None:
+        """Slot and kind of a join: the last predicate says that a key is equal to an atom."""
+        match steps[-1].predicates[-1:]:
+            case (ast.Comparison(left, ast.Operator.EQ, right),):
+                key, value = (left, right) if self.is_path(left, scope) else (right, left)
+            case _:
+                return None
+        match key, value:
+            case ast.PathExpression(ast.Origin.CONTEXT), ast.PathExpression(_, (), variable):
+                atom = scope.variables.get(variable)
+            case _:
+                return None
+        last = replace(steps[-1], predicates=steps[-1].predicates[:-1])
+        path = ast.PathExpression(ast.Origin.MESSAGE, (*steps[:-1], last))
+        if not isinstance(atom, Atom) or uses_variable(path) or uses_variable(key):
+            return None
+        known = path, key, atom
+        if known not in self._joins:
+            base, kind = self.path(path, scope)
+            keys, _ = self.path(key, replace(scope, context=(self.slot(), kind)))
+            values, _ = self._laid(atom.slot, atom.kind, [])
+            self._joins[known] = base, keys, values
+        kind = self._paths[self._joins[known][0]][rows.PATH_KIND]
+        return -2 - [*self._joins].index(known), kind
 
     def _predicate(
         self, step: ast.LocationStep, predicate: ast.Expression, kind: int, scope: Scope
@@ -423,6 +478,8 @@ class PlanDraft:
                     ):
                         raise Unsaid  # a name that means two things
                     values[name] = bound.expression
+            elif isinstance(bound, Atom):
+                raise Unsaid
             elif bound is not None:
                 slots[name] = (name, *bound)
         for part in (*same_focus(expression), *new_focus(expression)):
@@ -454,7 +511,7 @@ def result_plan(profile: ast.Profile) -> ResultPlan:
     part = matching_part(profile)
     if is_path(profile.body) and not part.has_remainder:
         return WHOLE_MESSAGE
-    return plan_of_bound(profile) if part.binds else ResultPlan(profile, False)
+    return plan_of_bound(profile)
 
 
 @lru_cache(maxsize=PLANS_MAX)
@@ -462,9 +519,13 @@ def plan_of_bound(profile: ast.Profile) -> ResultPlan:
     """The plan of a profile for what ``MatchingPart.bound`` selects, where that is known."""
     part = matching_part(profile)
     flwor = profile.flwor
-    if not part.bound or flwor is None:
+    if flwor is None or not flwor.clauses:
         return ResultPlan(profile, False)
     first, *others = flwor.clauses
+    if _distinct(first) is not None:
+        return _planned(profile, False)
+    if not part.bound:
+        return ResultPlan(profile, False)
     assert isinstance(first, ast.ForClause)
     where = None if part.where_holds else flwor.where
     alike = replace(flwor, clauses=(replace(first, path=_ANYWHERE), *others), where=where)
@@ -474,12 +535,24 @@ def plan_of_bound(profile: ast.Profile) -> ResultPlan:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_of_bindings(profile: ast.Profile) -> ResultPlan:
     """The plan of a profile that is given what its first ``for`` clause binds."""
-    plan = ResultPlan(profile, True)
+    return _planned(profile, True)
+
+
+def _planned(profile: ast.Profile, binds: bool) -> ResultPlan:
+    plan = ResultPlan(profile, binds)
     try:
         _Planner().make(plan)
     except (Unsaid, RecursionError):
-        plan = ResultPlan(profile, True)
+        plan = ResultPlan(profile, binds)
     return plan
+
+
+def _distinct(clause: object) -> ast.PathExpression | None:
+    """The path of which a ``for`` clause ranges over the distinct strings."""
+    match clause:
+        case ast.ForClause(_, ast.FunctionCall("distinct-values", (ast.PathExpression() as path,))):
+            return path
+    return None
 
 
 WHOLE_MESSAGE = ResultPlan(ast.Profile(_ANYWHERE), False, True)
@@ -505,15 +578,13 @@ class _Planner(PlanDraft):
         assert isinstance(first, ast.ForClause)
         if first.position or flwor.order or flwor.group is not None:
             raise Unsaid
-        bound = (0, rows.NODE_ELEMENT)
         body = plan.profile.body
         if isinstance(body, ast.Constructor):
             column = self.fill(plan, self._constructor(body, Scope({})))
             plan.each = column[rows.ROW_KIND :: rows.ROW_WIDTH].index(rows.ROW_EACH) + 1
             plan.around = 0
         else:
-            scope = Scope({}).with_variable(first.variable, bound)
-            self.fill(plan, self._documents(self._loops(flwor, 1, scope)))
+            self.fill(plan, self._documents(self._of_binding(flwor, Scope({}))))
             plan.each = 0
 
     # -- what is written
@@ -533,7 +604,7 @@ class _Planner(PlanDraft):
                 value := scope.variables.get(variable), Value
             ):
                 return self._items(value.expression, value.scope)
-            case ast.PathExpression():
+            case ast.PathExpression() if self.is_path(expression, scope):
                 path, _ = self.path(expression, scope)
                 return self.row(rows.ROW_NODES, path, self.context(scope))
             case ast.FunctionCall("data", (ast.PathExpression() as inner,)) if self.is_path(
@@ -569,6 +640,14 @@ class _Planner(PlanDraft):
             raise Unsaid
         return row
 
+    def _of_binding(self, flwor: ast.Flwor, scope: Scope) -> Row:
+        """What is written for each binding: an element of the first clause, or once."""
+        first = flwor.clauses[0]
+        assert isinstance(first, ast.ForClause)
+        if _distinct(first) is not None:
+            return self._loops(flwor, 0, scope)
+        return self._loops(flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT)))
+
     def _loops(self, flwor: ast.Flwor, at: int, scope: Scope) -> Row:
         """The clauses of a FLWOR expression from one on, then what it returns."""
         if flwor.order or flwor.group is not None:
@@ -577,6 +656,11 @@ class _Planner(PlanDraft):
             result = self._items(flwor.result, scope)
             return self._where(flwor.where, result, scope) if flwor.where is not None else result
         clause = flwor.clauses[at]
+        if (distinct := _distinct(clause)) is not None and isinstance(clause, ast.ForClause):
+            path, kind = self.path(distinct, scope)
+            atom = Atom(self.slot(), kind)
+            inner = self._loops(flwor, at + 1, scope.with_variable(clause.variable, atom))
+            return self.row(rows.ROW_FOR, path, atom.slot, 1, inner)
         match clause:
             case ast.ForClause(_, ast.PathExpression(ast.Origin.MESSAGE)):
                 raise Unsaid  # a join, which the interpreter does by hash
@@ -601,9 +685,7 @@ class _Planner(PlanDraft):
 
     def _each(self, flwor: ast.Flwor, scope: Scope) -> Row:
         """What is written for each binding, within a constructor."""
-        first = flwor.clauses[0]
-        assert isinstance(first, ast.ForClause)
-        inner = self._loops(flwor, 1, scope.with_variable(first.variable, (0, rows.NODE_ELEMENT)))
+        inner = self._of_binding(flwor, scope)
         if self._has_attributes(inner):
             raise Unsaid
         return self.row(rows.ROW_EACH, int(self._is_elements(inner)), inner)

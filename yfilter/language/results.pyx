@@ -66,7 +66,7 @@ from formats.columns cimport IN_TEXT, IN_VALUES, SubtreeWriter
 # TRUTH              part: condition; "true" or "false"
 # ITEMS              parts, one after the other
 # IF                 parts: condition, then, else
-# FOR                path, slot; part: the row written for each node
+# FOR                path, slot, whether each string counts once; part: the row of each node
 # ELEMENT            texts: start tag, end tag; how many parts go into the start tag; parts
 # ATTRIBUTE          text, test of its name; parts: its value
 # TEXT               part; a text node of its strings
@@ -186,16 +186,18 @@ cdef class ResultPlan:
     """``profile`` is one whose results, given bindings, these are: the interpreter's, where
     ``each`` is -1 or the rows are not enough.
 
-    ``binds``: its bindings are the elements of the first ``for`` clause.  ``is_message``: a result
-    is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
+    ``binds``: its bindings are the elements of the first ``for`` clause; other rows are written
+    once.  ``is_message``: a result is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
     the writer whose message ``numbers`` are of.  ``repeats``: the value of a ``let`` is evaluated
-    wherever its variable stands, which may be more work than once.
+    wherever its variable stands, which may be more work than once.  ``joins``: (path, path of a key,
+    path of a value); a path whose slot is -2 - n begins at the nodes of join n that have a key equal
+    to a value.
     """
 
     cdef public object profile
     cdef public bint binds, is_message, repeats
     cdef public int each, around
-    cdef public tuple tests, texts, constants, foreign, contexts
+    cdef public tuple tests, texts, constants, foreign, contexts, joins
     cdef public int slots
     cdef object _row_column, _path_column, _step_column, _predicate_column, _number_column
     cdef const int[::1] rows, paths, steps, predicates
@@ -215,11 +217,13 @@ cdef class ResultPlan:
         self.constants: tuple[object, ...] = ()
         self.foreign: tuple[Foreign, ...] = ()
         self.contexts: tuple[dict[str, str], ...] = ()
+        self.joins: tuple[tuple[int, int, int], ...] = ()
 
     def set_rows(
         self, columns: tuple[list[int], list[int], list[int], list[int]],
         tests: tuple[NameTest, ...], texts: tuple[bytes, ...], constants: tuple[object, ...],
-        foreign: tuple[Foreign, ...], contexts: tuple[dict[str, str], ...], slots: int
+        foreign: tuple[Foreign, ...], contexts: tuple[dict[str, str], ...],
+        joins: tuple[tuple[int, int, int], ...], slots: int
     ) -> None:
         """Rows, paths, steps and predicates, and what they refer to."""
         self._row_column = array("i", columns[0])
@@ -237,6 +241,7 @@ cdef class ResultPlan:
         self.constants = constants
         self.foreign = foreign
         self.contexts = contexts
+        self.joins = joins
         self.slots = slots
 
 
@@ -251,6 +256,8 @@ cdef enum:
     _NO_NAME = -1  # numbers of names; those below are masks
     _SEVERAL = -2
     _ANY_NAME = -3
+cdef enum:
+    _RAW = 0  # neither IN_VALUES nor IN_TEXT
 cdef enum:
     _FIRST_LOOK = 2048  # visits, compiled, about 10 ns each
     _FIRST_STEP = 256
@@ -279,6 +286,7 @@ cdef class PlanPaths:
     cdef int[::1] _nodes, _slots
     cdef int _top, _elements
     cdef bytearray _masks
+    cdef dict _joined
 
     def __init__(self, stream: ElementStream, limits: EvaluationLimits) -> None:
         self.stream = stream
@@ -294,6 +302,7 @@ cdef class PlanPaths:
         self._slot_column = array("i", bytes(4 * 8))
         self._slots = self._slot_column
         self._masks = bytearray()
+        self._joined: dict[int, dict[bytes, list[int]]] = {}
         self._top = 0
 
     cdef int _begin(self, ResultPlan plan) except -1:
@@ -319,6 +328,7 @@ cdef class PlanPaths:
         self._bytes = self.limits.bytes_max
         self._settled = self._xml.used
         self._evaluator = None
+        self._joined = {}
         self._top = 0
         return 0
 
@@ -389,7 +399,10 @@ cdef class PlanPaths:
         cdef int base = self._top
         cdef int slot = plan.paths[PATH_WIDTH * path + PATH_SLOT]
         cdef int step, axis, number, end, at, before
-        self._push(self._slots[slot] if slot >= 0 else -1)
+        if slot < -1:
+            self._join(-2 - slot)
+        else:
+            self._push(self._slots[slot] if slot >= 0 else -1)
         for step in range(
             plan.paths[PATH_WIDTH * path + PATH_FIRST], plan.paths[PATH_WIDTH * path + PATH_LAST]
         ):
@@ -511,6 +524,60 @@ cdef class PlanPaths:
         self._top = first + len(ordered)
         return 0
 
+    cdef int _join(self, int number) except -1:
+        """Puts the nodes of a join on the stack."""
+        cdef int first = self._top
+        cdef int path, kind, at
+        path = self._plan.joins[number][2]
+        kind = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
+        keyed = self._joined.get(number)
+        if keyed is None:
+            keyed = self._joined[number] = self._by_key(number)
+        self._path(path)
+        found = []
+        for at in range(first, self._top):
+            found += keyed.get(self._string_of(kind, self._nodes[at]), ())
+        at = self._top - first
+        self._top = first
+        self._visits -= len(found) + 1
+        self._spend()
+        for node in found:
+            self._push(node)
+        return self._sort(first) if at > 1 else 0
+
+    cdef dict _by_key(self, int number):
+        """The nodes of a join by each of their keys."""
+        cdef int path, key, kind, slot, at, each
+        cdef int first = self._top
+        path, key, _ = self._plan.joins[number]
+        kind = self._plan.paths[PATH_WIDTH * key + PATH_KIND]
+        slot = self._plan.paths[PATH_WIDTH * key + PATH_SLOT]
+        keyed: dict[bytes, list[int]] = {}
+        self._path(path)
+        cdef int last = self._top
+        for at in range(first, last):
+            self._slots[slot] = self._nodes[at]
+            self._path(key)
+            for each in range(last, self._top):
+                nodes = keyed.setdefault(self._string_of(kind, self._nodes[each]), [])
+                if not nodes or nodes[len(nodes) - 1] != self._nodes[at]:
+                    nodes.append(self._nodes[at])
+            self._top = last
+        self._top = first
+        return keyed
+
+    cdef int _put_string_of(self, int kind, int node, int where) except -1:
+        if kind == NODE_ELEMENT:
+            return self._xml.put_string(node, where)
+        if kind == NODE_ATTRIBUTE:
+            return self._xml.put_value(node, where)
+        return self._xml.put_text(node, where)
+
+    cdef bytes _string_of(self, int kind, int node):
+        cdef Py_ssize_t start = self._xml.used
+        self._put_string_of(kind, node, _RAW)
+        return self._xml.taken(start)
+
     cdef bint _holds(self, int _row) except -1:
         """Whether a condition holds; defined by the subclass."""
         raise NotImplementedError
@@ -519,9 +586,6 @@ cdef class PlanPaths:
 # -------------------------------------------------------------------------------------------------
 # PlanValues: the strings and conditions of a ResultPlan on one message, and what it asks the
 # interpreter.
-
-cdef enum:
-    _RAW = 0  # neither IN_VALUES nor IN_TEXT
 
 
 cdef class PlanValues(PlanPaths):
@@ -616,18 +680,6 @@ cdef class PlanValues(PlanPaths):
             else:
                 name = self._xml.attribute_name[node]
             self._xml.put_name(name, self._plan.rows[ROW_WIDTH * row + ROW_B])
-
-    cdef int _put_string_of(self, int kind, int node, int where) except -1:
-        if kind == NODE_ELEMENT:
-            return self._xml.put_string(node, where)
-        if kind == NODE_ATTRIBUTE:
-            return self._xml.put_value(node, where)
-        return self._xml.put_text(node, where)
-
-    cdef bytes _string_of(self, int kind, int node):
-        cdef Py_ssize_t start = self._xml.used
-        self._put_string_of(kind, node, _RAW)
-        return self._xml.taken(start)
 
     cdef bytes _string(self, int row):
         cdef Py_ssize_t start = self._xml.used
@@ -739,6 +791,9 @@ cdef double _PLAN_SECONDS = 2e-6  # where nobody has looked at the clock
 cdef double _VISIT_SECONDS = 1e-8
 
 
+_ONCE = [0]
+
+
 class _NotInPlan(Exception):
     """A plan cannot say what is to be written of this message."""
 
@@ -844,7 +899,7 @@ cdef class ResultWriter(PlanValues):
             return self._enclosed(plan, bindings)
         documents: list[bytes] = []
         try:
-            for binding in bindings:
+            for binding in bindings if plan.binds else _ONCE:
                 documents += self._each(plan.each, binding, False)
         except MatchLimitExceeded as error:
             error.made, error.of = documents, len(bindings)
@@ -853,7 +908,7 @@ cdef class ResultWriter(PlanValues):
 
     cdef list _enclosed(self, ResultPlan plan, bindings):
         cdef Py_ssize_t start = self._xml.used
-        self._bindings = bindings
+        self._bindings = bindings if plan.binds else _ONCE
         self._is_empty = True
         self._emit(plan.around, _CONTENT)
         if self._is_empty:
@@ -1041,11 +1096,19 @@ cdef class ResultWriter(PlanValues):
         return 0
 
     cdef int _emit_for(self, int row, int mode) except -1:
+        cdef int path = self._plan.rows[ROW_WIDTH * row + ROW_A]
         cdef int slot = self._plan.rows[ROW_WIDTH * row + ROW_B]
-        cdef int first = self._path(self._plan.rows[ROW_WIDTH * row + ROW_A])
+        cdef int kind = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
+        cdef int first = self._path(path)
         cdef int last = self._top
         cdef int at
+        seen: set[bytes] | None = set() if self._plan.rows[ROW_WIDTH * row + ROW_C] else None
         for at in range(first, last):
+            if seen is not None:
+                string = self._string_of(kind, self._nodes[at])
+                if string in seen:
+                    continue
+                seen.add(string)
             self._tuples -= 1
             self._spend()
             self._slots[slot] = self._nodes[at]
