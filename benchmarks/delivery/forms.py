@@ -8,7 +8,7 @@ its answers must be those of Onyx.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from math import exp, log
 from time import perf_counter
@@ -35,8 +35,10 @@ def measure_forms(job: DeliverJob, teller: Teller) -> None:
     compared = 0
     scaled = f", lxml's loop on {_LOOPED} scaled" if job.number > _LOOPED else ""
     for name in dict.fromkeys(names):
-        taken[name], over_lxml[name], matches, checked = _measure(FORMS[name], job)
-        compared += checked
+        run = _measure(FORMS[name], job)
+        taken[name], matches = mean(run.ours), mean(run.matches)
+        over_lxml[name] = mean(run.theirs) / taken[name]
+        compared += run.compared
         label = name.replace("_", " ")
         against = f"form_{FORMS[name].against}_us" if name != FORMS[name].against else None
         teller.figure(
@@ -54,42 +56,61 @@ def measure_forms(job: DeliverJob, teller: Teller) -> None:
     teller.figure("cliff_checked", "forms: answers as lxml gives them", compared)
 
 
-def _measure(form: Form, job: DeliverJob) -> tuple[float, float, float, int]:
-    """Microseconds a message, times as fast as lxml, matches a message, answers compared."""
-    profiles = form.profiles(job.number, job.elements, job.seed)
-    matcher = make_matcher([profile for profile, _ in profiles])
-    looped = range(0, job.number, -(-job.number // _LOOPED))
-    xpaths = [lxml.etree.XPath(f"boolean({profiles[place][1]})") for place in looped]
-    messages = form_messages(form.name, job.elements, job.seed)
-    clock = job.clock()
-    ours: list[float] = []
-    theirs: list[float] = []
-    matches = 0
+class _Run:
+    """What the messages of one form took, in microseconds, and how many profiles they matched."""
 
-    def deliver(message: bytes) -> tuple[set[int], float]:
+    def __init__(self, form: Form, job: DeliverJob) -> None:
+        self._profiles = form.profiles(job.number, job.elements, job.seed)
+        self._matcher = make_matcher([profile for profile, _ in self._profiles])
+        self._looped = range(0, job.number, -(-job.number // _LOOPED))
+        self._xpaths = [
+            lxml.etree.XPath(f"boolean({self._profiles[place][1]})") for place in self._looped
+        ]
+        self._clock = job.clock()
+        self.compared = 0
+        self.ours: list[float] = []
+        self.theirs: list[float] = []
+        self.matches: list[int] = []
+
+    def warm_up(self, messages: Iterable[bytes]) -> None:
+        """By more messages, and nothing counts that was measured before."""
+        for message in messages:
+            list(delivered(self._matcher, message))
+        self.ours, self.theirs, self.matches = [], [], []
+        gc.collect()
+
+    def measure(self, message: bytes) -> None:
+        """Raises WrongAnswers where lxml gives others."""
+        clock = self._clock
         start = clock()
-        found = list(delivered(matcher, message))
-        us = (clock() - start) / 1000
-        return {number for numbers, _ in found for number in numbers}, us
-
-    for message in _until(islice(messages, job.warmup), job.seconds * _SHARE):
-        deliver(message)
-    gc.collect()
-    for message in _until(islice(messages, min(job.measured, _MEASURED)), job.seconds * _SHARE):
-        numbers, us = deliver(message)
-        ours.append(us)
-        matches += len(numbers)
+        found = list(delivered(self._matcher, message))
+        self.ours.append((clock() - start) / 1000)
+        numbers = {int(self._matcher.id_of(each)) for one, _ in found for each in one}
+        self.matches.append(len(numbers))
         start = clock()
         tree = lxml.etree.fromstring(message)
         parsed = clock()
-        answers = [xpath(tree) for xpath in xpaths]
-        loop = (clock() - parsed) * job.number / len(xpaths)
-        theirs.append((parsed - start + loop) / 1000)
-        found = {int(matcher.id_of(number)) for number in numbers}
-        for place, answer in zip(looped, answers, strict=True):
-            if answer != (place in found):
-                raise WrongAnswers(f"by lxml {answer}: {profiles[place][0]} on {message[:500]!r}")
-    return mean(ours), mean(theirs) / mean(ours), matches / len(ours), len(ours) * len(xpaths)
+        answers = [xpath(tree) for xpath in self._xpaths]
+        loop = (clock() - parsed) * len(self._profiles) / len(answers)
+        self.theirs.append((parsed - start + loop) / 1000)
+        for place, answer in zip(self._looped, answers, strict=True):
+            if answer != (place in numbers):
+                profile = self._profiles[place][0]
+                raise WrongAnswers(f"by lxml {answer}: {profile} on {message[:500]!r}")
+        self.compared += len(answers)
+
+
+def _measure(form: Form, job: DeliverJob) -> _Run:
+    """Where one message takes all the time that there is, it counts, and no other is measured."""
+    run = _Run(form, job)
+    messages = form_messages(form.name, job.elements, job.seed)
+    seconds = job.seconds * _SHARE
+    run.measure(next(messages))
+    if run.ours[0] < seconds * 1e6:
+        run.warm_up(_until(islice(messages, job.warmup), seconds))
+        for message in _until(islice(messages, min(job.measured, _MEASURED)), seconds):
+            run.measure(message)
+    return run
 
 
 def _until(messages: Iterator[bytes], seconds: float) -> Iterator[bytes]:
