@@ -48,6 +48,7 @@ _BOUND = "/a[some $a in . satisfies $a/b[c = $a/d]][e]"
         ("<r>{for $a in /a where $a/b return $a/@c = 5}</r>", "/a[b]", False),
         ("<r>{for $a in /a where $a/b return string($a)}</r>", "/a[b]", False),
         ("<r>{for $a in /a return $a/text()}</r>", "/a", True),
+        ("for $v in distinct-values(/a[b]/@c) return <r>{/d[@e = $v]}</r>", "/a[b][@c]", True),
         ("for $a in /a return <r>{$a/@b}{$a/c}</r>", "/a", False),
         ("for $a in /a return <r>{$a/c}{$a/@b}</r>", "/a", True),  # an error if there are both
     ],

@@ -38,6 +38,7 @@ MESSAGES = [
         b"</i></f>"
     ),
     b"<i><i><i>deep</i></i><t/></i>",
+    b'<f><i id="1"><t y="z">x</t><t>z</t></i><i id="x"><t y="x">x</t><u a="x">z</u></i></f>',
     b"<?x y?><f><i>]]&gt;\xc3\xa9</i></f><!--after-->",
     b'<f><i id="3"><t>1</t><t>2.5</t><t> 3 </t><u id="0">x y</u><t/></i><i><t>NaN</t></i></f>',
 ]
@@ -99,6 +100,12 @@ PLANNED = [
     "<all>{ for $v in distinct-values(//t) return <g>{//i[t = $v]/t}</g> }</all>",
     "for $v in distinct-values(//text()), $w in distinct-values(//@*) return <g v='{$v}{$w}'/>",
     "for $v in distinct-values(//t) return //t[text() = $v]",
+    # joins
+    "for $i in //*:i, $t in //*:t where $i/*:t = $t and $t/@y return <r i='{$i/@id}'>{$t}</r>",
+    "for $i in //i, $t in //t where $t/text() = $i/t and $i/@id = '1' return $t",
+    "for $i in //i for $t in //*[. = $i/*] return <r>{$t}{for $u in //u[@* = $t/@y] return 1}</r>",
+    ("for $i in //*:i return <r>{for $t in //*:t, $u in //@* where $t = $i/*:t and $u = $t/@y "
+    "return <e>{$u}</e>}</r>"),
     # namespaces
     'for $i in //*:i return <r xmlns="urn:r">{$i}</r>',
     'for $i in //*:i return <q:r xmlns:q="urn:q"><e xmlns="urn:d" q:a="1">{$i/*}</e>{$i/*}</q:r>',
@@ -107,6 +114,9 @@ PLANNED = [
     '<all xmlns="urn:d">{ for $i in //*:i return <e>{$i/*}</e> }</all>',
 ]  # fmt: skip
 OTHERS = [
+    "for $i in //i, $t in //t return <r>{$i}{$t}</r>",
+    "for $i in //i, $t in //t where $i/@id < $t return <r>{$i}{$t}</r>",
+    "for $i in //*:i, $t in //*:t, $i in //*:u where $t/@y = $i/@a return <r>{$t}</r>",
     "for $v in distinct-values(//t) where $v > 1 return <g>{$v}</g>",
     "for $v in distinct-values(//t) return <g>{//t[. = $v][1]}</g>",
     "for $i in //i order by $i/@id return $i",

@@ -476,6 +476,8 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             return None if value is None else _needed(value)
         case Operation("intersect" | "except", (left, _)):
             return _needed(left)
+        case FunctionCall("distinct-values" | "data" | "reverse" | "head" | "tail", (some, *_)):
+            return _needed(some)
         case Operation("|", parts) | Sequence(parts):
             return _needed_by_some(parts)
         case Conditional(_, consequence, alternative):

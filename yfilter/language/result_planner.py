@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import permutations
 from typing import TypeAlias
 
 from formats.columns import declaration
@@ -23,10 +24,11 @@ from yfilter.language.atoms import atom_text, is_number, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import STRING_FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
-from yfilter.language.matching_path import is_path, matching_part, uses_variable
+from yfilter.language.matching_path import is_path, matching_part, uses_variable, with_predicates
 from yfilter.language.positions import is_positional
 from yfilter.language.results import Foreign, ResultPlan
 from yfilter.language.subexpressions import new_focus, same_focus
+from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
 # PlanDraft: the tables of a ResultPlan while it is made: rows, paths, strings, conditions.
@@ -127,7 +129,7 @@ class PlanDraft:
         self._constants: list[object] = []
         self._foreign: list[Foreign] = []
         self._contexts: list[dict[str, str]] = [{"": ""}]
-        self._joins: dict[tuple[ast.Expression, ast.Expression, object], tuple[int, int, int]] = {}
+        self._joins: dict[tuple[object, ...], tuple[int, int, int]] = {}
         self._slots = 0
         self._made = 0
         self._repeats = False
@@ -386,26 +388,33 @@ class PlanDraft:
         return slot, kind, steps
 
     def _joined(self, steps: tuple[ast.LocationStep, ...], scope: Scope) -> tuple[int, int] | None:
-        """Slot and kind of a join: the last predicate says that a key is equal to an atom."""
+        """Slot and kind of a join: the last predicate says that a key is equal to a value."""
         match steps[-1].predicates[-1:]:
-            case (ast.Comparison(left, ast.Operator.EQ, right),):
-                key, value = (left, right) if self.is_path(left, scope) else (right, left)
-            case _:
-                return None
-        match key, value:
-            case ast.PathExpression(ast.Origin.CONTEXT), ast.PathExpression(_, (), variable):
-                atom = scope.variables.get(variable)
+            case (ast.Comparison(key, ast.Operator.EQ, value),):
+                if isinstance(value, ast.PathExpression) and value.origin is ast.Origin.CONTEXT:
+                    key, value = value, key
             case _:
                 return None
         last = replace(steps[-1], predicates=steps[-1].predicates[:-1])
         path = ast.PathExpression(ast.Origin.MESSAGE, (*steps[:-1], last))
-        if not isinstance(atom, Atom) or uses_variable(path) or uses_variable(key):
+        if not isinstance(key, ast.PathExpression) or key.origin is not ast.Origin.CONTEXT:
             return None
-        known = path, key, atom
+        if not isinstance(value, ast.PathExpression) or value.origin is not ast.Origin.VARIABLE:
+            return None
+        bound = scope.variables.get(value.variable)
+        within = replace(value, origin=ast.Origin.CONTEXT, variable="")
+        if not isinstance(bound, tuple | Atom) or any(map(uses_variable, (path, key, within))):
+            return None
+        known = path, key, value, bound
         if known not in self._joins:
             base, kind = self.path(path, scope)
             keys, _ = self.path(key, replace(scope, context=(self.slot(), kind)))
-            values, _ = self._laid(atom.slot, atom.kind, [])
+            if isinstance(bound, tuple):
+                values, _ = self.path(value, scope)
+            elif not value.steps:
+                values, _ = self._laid(bound.slot, bound.kind, [])
+            else:
+                raise Unsaid
             self._joins[known] = base, keys, values
         kind = self._paths[self._joins[known][0]][rows.PATH_KIND]
         return -2 - [*self._joins].index(known), kind
@@ -662,9 +671,9 @@ class _Planner(PlanDraft):
             inner = self._loops(flwor, at + 1, scope.with_variable(clause.variable, atom))
             return self.row(rows.ROW_FOR, path, atom.slot, 1, inner)
         match clause:
-            case ast.ForClause(_, ast.PathExpression(ast.Origin.MESSAGE)):
-                raise Unsaid  # a join, which the interpreter does by hash
             case ast.ForClause(variable, ast.PathExpression() as source, ""):
+                if source.origin is ast.Origin.MESSAGE and not uses_variable(source):
+                    source, flwor = self._by_key(flwor, at, scope)
                 path, kind = self.path(source, scope)
                 slot = self.slot()
                 inner = self._loops(flwor, at + 1, scope.with_variable(variable, (slot, kind)))
@@ -678,6 +687,32 @@ class _Planner(PlanDraft):
                 raise Unsaid
             case _:
                 return self._where(clause.condition, self._loops(flwor, at + 1, scope), scope)
+
+    def _by_key(
+        self, flwor: ast.Flwor, at: int, scope: Scope
+    ) -> tuple[ast.PathExpression, ast.Flwor]:
+        """The path of a ``for`` clause with an equality of ``where`` as its last predicate, and
+        the rest.  Raises Unsaid if there is none: looking at all pairs is the interpreter's."""
+        clause, *later = flwor.clauses[at:]
+        assert isinstance(clause, ast.ForClause) and isinstance(clause.path, ast.PathExpression)
+        hidden = {getattr(other, "variable", "") for other in later}
+        here = {clause.variable} - hidden
+        before = scope.variables.keys() - hidden - here
+        conjuncts = () if flwor.where is None else split(flwor.where, ast.And)
+        for conjunct in conjuncts:
+            if not isinstance(conjunct, ast.Comparison) or conjunct.operator is not ast.Operator.EQ:
+                continue
+            for key, value in permutations((conjunct.left, conjunct.right)):
+                if not isinstance(key, ast.PathExpression) or key.variable not in here:
+                    continue
+                if isinstance(value, ast.PathExpression) and value.variable in before:
+                    inner = replace(key, origin=ast.Origin.CONTEXT, variable="")
+                    equality = ast.Comparison(inner, ast.Operator.EQ, value)
+                    rest = tuple(other for other in conjuncts if other is not conjunct)
+                    where = ast.And(rest) if len(rest) > 1 else rest[0] if rest else None
+                    path = with_predicates(clause.path, (equality,))
+                    return path, replace(flwor, where=where)
+        raise Unsaid
 
     def _where(self, condition: ast.Expression, then: Row, scope: Scope) -> Row:
         holds = self.condition(condition, scope, errors_are_false=True)

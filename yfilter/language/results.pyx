@@ -286,7 +286,7 @@ cdef class PlanPaths:
     cdef int[::1] _nodes, _slots
     cdef int _top, _elements
     cdef bytearray _masks
-    cdef dict _joined
+    cdef list _joined
 
     def __init__(self, stream: ElementStream, limits: EvaluationLimits) -> None:
         self.stream = stream
@@ -302,7 +302,7 @@ cdef class PlanPaths:
         self._slot_column = array("i", bytes(4 * 8))
         self._slots = self._slot_column
         self._masks = bytearray()
-        self._joined: dict[int, dict[bytes, list[int]]] = {}
+        self._joined: list[dict[bytes, list[int]]] = []
         self._top = 0
 
     cdef int _begin(self, ResultPlan plan) except -1:
@@ -328,7 +328,6 @@ cdef class PlanPaths:
         self._bytes = self.limits.bytes_max
         self._settled = self._xml.used
         self._evaluator = None
-        self._joined = {}
         self._top = 0
         return 0
 
@@ -530,9 +529,7 @@ cdef class PlanPaths:
         cdef int path, kind, at
         path = self._plan.joins[number][2]
         kind = self._plan.paths[PATH_WIDTH * path + PATH_KIND]
-        keyed = self._joined.get(number)
-        if keyed is None:
-            keyed = self._joined[number] = self._by_key(number)
+        keyed = self._joined[number]
         self._path(path)
         found = []
         for at in range(first, self._top):
@@ -785,6 +782,7 @@ cdef enum:
     _ATTRIBUTES = 4
 cdef enum:
     _WRITTEN_KEPT_MAX = 4 << 20
+    _KEY_BYTES = 200  # that a key of a join takes, about
 
 
 cdef double _PLAN_SECONDS = 2e-6  # where nobody has looked at the clock
@@ -809,7 +807,7 @@ cdef class ResultWriter(PlanValues):
     cdef readonly long long copied, made
     cdef readonly double seconds
     cdef bytes _message, _declared_always
-    cdef dict _remembered, _results, _interpreted, _declared_by_scope
+    cdef dict _remembered, _results, _interpreted, _keyed, _declared_by_scope
     cdef list _documents, _seen
     cdef object _bindings, _copy_columns
     cdef long long _items
@@ -826,6 +824,7 @@ cdef class ResultWriter(PlanValues):
         self._remembered: dict[ResultPlan, dict[int, tuple[int, int, list[bytes]]]] = {}
         self._results: dict[int, tuple[int, int, list[bytes]]] = {}
         self._interpreted: dict[tuple[ResultPlan, tuple[int, ...]], list[bytes]] = {}
+        self._keyed: dict[ResultPlan, tuple[list[dict[bytes, list[int]]], int]] = {}
         self._declared_by_scope: dict[tuple[tuple[str, str], ...], bytes] = {}
         self._documents: list[bytes] = []
         self._bindings: Sequence[int] = ()
@@ -895,6 +894,8 @@ cdef class ResultWriter(PlanValues):
             self._begin(plan)
             self._results = self._remembered.setdefault(plan, {})
         self._allow()
+        if plan.joins:
+            self._enter_joins()
         if plan.around >= 0:
             return self._enclosed(plan, bindings)
         documents: list[bytes] = []
@@ -905,6 +906,19 @@ cdef class ResultWriter(PlanValues):
             error.made, error.of = documents, len(bindings)
             raise
         return documents
+
+    cdef int _enter_joins(self) except -1:
+        """The joins of the plan are made once a message, and cost each profile the same."""
+        cdef long long visits = self._visits
+        cdef int number
+        known = self._keyed.get(self._plan)
+        if known is None:
+            made = [self._by_key(number) for number in range(len(self._plan.joins))]
+            known = self._keyed[self._plan] = (made, visits - self._visits)
+            self._kept += _KEY_BYTES * sum(map(len, made))
+        self._joined = known[0]
+        self._visits = visits - known[1]
+        return self._spend()
 
     cdef list _enclosed(self, ResultPlan plan, bindings):
         cdef Py_ssize_t start = self._xml.used
@@ -955,6 +969,7 @@ cdef class ResultWriter(PlanValues):
         self._plan = NO_PLAN
         self._remembered = {}
         self._interpreted = {}
+        self._keyed = {}
         self._copy_columns = []
 
     # -- output
