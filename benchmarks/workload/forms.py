@@ -1,7 +1,7 @@
 """Profiles of one form each, ``/r/i[form]``, with another constant in each; and their messages.
 
-A message is an ``<r>`` with any number of elements ``<i>``, each with one value for each form, so
-that work which is done for each profile and element shows.  Half of the texts and numbers of a
+A message is an ``<r>`` with any number of elements ``<i>``, so that work which is done for each
+profile and element shows.  Half of the texts and numbers of a
 message are in no other.  A profile holds of one element in 12,000, whichever the form: constants
 are drawn from domains of that size, and bounds reach so far that the largest of so many elements
 passes as many of them.  A form that holds nearly everywhere (``!=``) stands against equalities that
@@ -10,7 +10,7 @@ do.  Beside each form stands its XPath 1.0, which lxml can evaluate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
@@ -50,27 +50,32 @@ def _profile(condition: str, constants: Mapping[str, object]) -> str:
     return text if text.startswith("/") else f"/r/i[{text}]"
 
 
-def form_messages(name: str, elements: int, seed: int) -> Iterator[bytes]:
+def form_messages(form: Form, elements: int, seed: int) -> Iterator[bytes]:
     """Messages without end, each with so many elements."""
-    random = Random(f"messages {name} {elements} {seed}")
-    flags = "".join(f' f{n}="on"' for n in range(_FLAGS))
+    random = Random(f"messages {form.name} {elements} {seed}")
+    flags = "".join(f' f{n}="on"' for n in range(_FLAGS)) if "@f" in form.condition else ""
+    more = [name for name in ("@q", "@x", "@t", "(f)", "//g") if name in form.condition]
     while True:
-        items = "".join([_item(random, elements) for _ in range(elements)])
+        items = "".join([_item(random, elements, more) for _ in range(elements)])
         yield f"<r{flags}>{items}</r>".encode()
 
 
-def _item(random: Random, elements: int) -> str:
-    drawn = random.random
-    code, title, nested, token = [int(drawn() * _DOMAIN) for _ in range(4)]
-    fresh, day = int(drawn() * 2_000_000_000), int(drawn() * elements * _DAYS_EACH)
+def _item(random: Random, elements: int, more: Sequence[str]) -> str:
+    """An element with code, text and number; ``more``: what else its form looks at."""
+    code, title, other, fresh = [int(random.random() * size) for size in (*[_DOMAIN] * 3, 1 << 31)]
     number = f"{fresh % _DOMAIN}.{fresh % 997}" if fresh & 1 else _number(code)
     text = _text(title, f"Nr {fresh:x}" if fresh & 2 else "")
-    parts = "".join(_PARTS[: fresh % 4])
-    return (
-        f'<i c="c{code:05}" q="{fresh % 89}" x="news t{token:05} b{fresh % 8}" '
-        f't="{_FIRST_DAY + timedelta(day)}">'
-        f"<d>{text}</d><e>{number}</e>{parts}<h><g>g{nested}</g></h></i>"
-    )
+    day = _FIRST_DAY + timedelta(other % (elements * _DAYS_EACH))
+    said = {
+        "@q": f' q="{fresh % 89}"',
+        "@x": f' x="news t{other:05} b{fresh % 8}"',
+        "@t": f' t="{day}"',
+        "(f)": "".join(_PARTS[: fresh % 4]),
+        "//g": f"<h><g>g{other}</g></h>",
+    }
+    attributes = "".join([said[name] for name in more if name[0] == "@"])
+    inside = "".join([said[name] for name in more if name[0] != "@"])
+    return f'<i c="c{code:05}"{attributes}><d>{text}</d><e>{number}</e>{inside}</i>'
 
 
 def _word(number: int, factor: int) -> str:

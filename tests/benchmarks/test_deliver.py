@@ -137,7 +137,7 @@ def test_profiles_of_a_form_are_distinct_and_understood_and_as_selective(name: s
     assert len({profile for profile, _ in profiles}) == 1_000
     for profile, _ in profiles[:5]:
         parse_profile(profile)
-    tree = lxml.etree.fromstring(next(form_messages(name, 100, SEED)))
+    tree = lxml.etree.fromstring(next(form_messages(FORMS[name], 100, SEED)))
     found = sum(lxml.etree.XPath(f"boolean({xpath})")(tree) for _, xpath in profiles)
     assert found == 1_000 if FORMS[name].against == FORM_EVERYWHERE else 1 <= found <= 30
 
