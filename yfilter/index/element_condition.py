@@ -27,7 +27,7 @@ from yfilter.language.positions import uses_position
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.shapes import Blank, NeedsWords
 from yfilter.language.subexpressions import all_within
-from yfilter.language.words import WORD_FUNCTIONS, is_at_most_one
+from yfilter.language.words import WORD_FUNCTIONS, WORD_TESTS, is_at_most_one
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
@@ -176,6 +176,10 @@ def _text_test(condition: ast.Expression) -> Derived | None:
             is_text = is_at_most_one(value) or (
                 isinstance(value, ast.PathExpression) and value.start is None
             )
+            if not isinstance(text, Blank):
+                is_text &= test_key(name, text) is not None  # of several words
+            elif name in WORD_TESTS and not WORD_TESTS[name].is_one:
+                raise NeedsWords
             words = Derived(value, EACH_ITEM, name, ast.Operator.EQ, text, condition)
             return words if is_text else None  # of others an item may be an error
         case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS:
