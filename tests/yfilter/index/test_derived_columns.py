@@ -1,0 +1,168 @@
+"""Derived columns: computed values whose constants are indexed, held against the interpreter."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import inf, nan
+from random import Random
+
+import pytest
+
+from formats.text import parse_text
+from tests.yfilter.interpreted import matches
+from yfilter import Matcher, MatchLimits, ProfileRefused
+from yfilter.index.candidates import as_double, is_exact
+from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_parser import parse_profile
+
+TEXTS = ("d", "@c", "(d)", "translate(d, 'AB', 'ab')", "normalize-space(d)", "normalize-space()")
+TEXTS += ("lower-case(@c)", "substring(d, 1, 2)", "substring-before(d, ' ')", "concat(@c, e)")
+TEXTS += ("string-join(d, ',')", "string(e)", "*[1]", "preceding-sibling::*[1]/@c", "d/text()")
+TEXTS += ("following::d", "@*", "if (@c) then d else e", "(d, e)", "upper-case(d[2])")
+NUMBERS = (
+    "e",
+    "number(e)",
+    "e * 2",
+    "e + @c",
+    "count(f)",
+    "count(d | e)",
+    "sum(e)",
+    "-e",
+    "max(e)",
+)
+NUMBERS += ("string-length(d)", "round(e)", "e cast as xs:decimal", "e mod 2", "xs:double(@c)")
+NUMBERS += ("xs:integer(e) * 0.1", "0.1 * count(f) + 0.2", "e div 3", "count(preceding-sibling::i)")
+STRINGS = ("", "a", "b", "ab", " a ", "A", "ß", "aB 7", "7", "-0", "NaN", "INF", "1e1", "x y")
+LITERALS = ("0", "1", "2", "7", "-1", "0.3", "0.5", "1e1", "14", "0.10000000000000000001")
+
+
+def condition(rng: Random) -> str:
+    """A comparison of a computed value with a constant, or a text test of it."""
+    text, number = rng.choice(TEXTS), rng.choice(NUMBERS)
+    constant, literal = f'"{rng.choice(STRINGS)}"', rng.choice(LITERALS)
+    relation = rng.choice(("=", "<", "<=", ">", ">=", "!="))
+    test = rng.choice(("contains", "starts-with", "ends-with", "contains-token"))
+    return rng.choice(
+        (
+            f"{text} = {constant}",
+            f"{constant} = {text}",
+            f"{text} eq {constant}",
+            f"{text} {relation} {literal}",
+            f"{text} = ({constant}, 'b', 'q')",
+            f"{test}({text}, {constant})",
+            f"matches({text}, '{rng.choice(('^a', '[0-9]', 'B.', 'x y$'))}')",
+            f"{number} {relation} {literal}",
+            f"{literal} {relation} {number}",
+            f"{number} {rng.choice(('eq', 'lt', 'ge'))} {literal}",
+            f"{number} = {constant}",
+            rng.choice(
+                ("1", "2", "last()", "last() - 1", "position() < 3", "position() mod 2 = 1")
+            ),
+        )
+    )
+
+
+def message(rng: Random) -> str:
+    def value() -> str:
+        return rng.choice((*STRINGS, *LITERALS))
+
+    def item(depth: int) -> str:
+        parts = [f"<d>{value()}</d>" for _ in range(rng.choice((0, 1, 1, 1, 2)))]
+        parts += [f"<e>{value()}</e>" for _ in range(rng.choice((0, 1, 1, 2)))]
+        parts += ["<f/>"] * rng.choice((0, 0, 1, 3))
+        parts += [value(), "<!--x-->"] * rng.choice((0, 0, 1))
+        if depth and rng.random() < 0.4:
+            parts.append(item(depth - 1))
+        rng.shuffle(parts)
+        attribute = f' c="{value()}"' if rng.random() < 0.7 else ""
+        return f"<i{attribute}>{''.join(parts)}</i>"
+
+    return f"<r>{''.join(item(2) for _ in range(rng.randint(1, 4)))}</r>"
+
+
+def profile(rng: Random) -> str:
+    """One that the parser takes: it refuses to compare texts with numbers."""
+    while True:
+        drawn = drawn_profile(rng)
+        try:
+            parse_profile(drawn)
+        except ProfileRefused:
+            continue
+        return drawn
+
+
+def drawn_profile(rng: Random) -> str:
+    asked = "".join(f"[{condition(rng)}]" for _ in range(rng.choice((1, 1, 1, 2))))
+    if rng.random() < 0.2:
+        asked = f"[{condition(rng)} or {condition(rng)}]"
+    return (
+        rng.choice(("/r/i", "//i", "//*", "/r//i", "/*/*/i")) + asked + rng.choice(("", "", "/d"))
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_profiles_match_as_the_interpreter_says_while_they_come_and_go(seed: int) -> None:
+    rng = Random(seed)
+    matcher = Matcher()
+    texts: dict[str, str] = {}
+    for _ in range(6):
+        for gone in rng.sample(sorted(texts), len(texts) // 3):
+            matcher.remove(gone)
+            del texts[gone]
+        for _ in range(25):
+            text = profile(rng)
+            texts[matcher.add(text)] = text
+        for _ in range(3):
+            stream = parse_text(message(rng).encode())
+            wanted = {name for name, text in texts.items() if matches(text, stream)}
+            assert set(matcher.matched_ids(stream)) == wanted, seed
+    for name in texts:
+        matcher.remove(name)
+    sizes = matcher.statistics()
+    assert (sizes.operators, sizes.index_atoms, sizes.index_attributes) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["contains(d, 'v{}')", "string-length(d) > {}", "number(e) * 2 = {}", "sum(e) < {}", "{}"],
+)
+def test_profiles_of_one_form_share_a_column_and_none_is_verified(form: str) -> None:
+    matcher = Matcher()
+    for number in range(1, 300):
+        matcher.add(f"/r/i[{form.format(number)}]")
+    matcher.matched_ids(b"<r><i><d>v12 and v7</d><e>8</e></i><i/></r>")
+    assert matcher.statistics().operators == 1
+
+
+def test_an_exact_number_compares_with_exact_constants_as_it_is() -> None:
+    rng = Random(3)
+    constants = [Decimal(f"{rng.uniform(-9, 9):.{rng.randint(0, 14)}f}") for _ in range(200)]
+    for constant in constants:
+        for change in (Decimal(0), Decimal("1e-20"), Decimal("-1e-20"), Decimal("1e-30")):
+            number = constant + change
+            for other in (constant, rng.choice(constants)):
+                assert is_exact(other)
+                assert (as_double(number) < float(other)) == (number < other)
+                assert (as_double(number) == float(other)) == (number == other)
+    assert as_double(10**400) == inf
+    assert as_double(-(10**400)) == -inf
+    assert as_double(nan) != as_double(nan)
+    assert not is_exact(10**15)
+
+
+def test_a_column_that_costs_too_much_leaves_all_who_ask_for_it_in_doubt() -> None:
+    evaluation = EvaluationLimits(visits_max=2_000)
+    matcher = Matcher(MatchLimits(evaluation=evaluation))
+    costly = "count(//i[following::i/@k = preceding::i/@k][. = @k])"
+    for number in range(3):
+        matcher.add(f"/r/i[{costly} + @k > {number}]", f"costly {number}")
+    matcher.add("/r/i[string-length(@k) = 1]", "cheap")
+    items = "".join(f'<i k="{number % 10}"/>' for number in range(300))
+    found = matcher.deliver(parse_text(f"<r>{items}</r>".encode()))
+    told = {matcher.id_of(number): one for one in found for number in one.numbers}
+    assert told["cheap"].results
+    for number in range(3):
+        exceeded = told[f"costly {number}"].exceeded
+        assert exceeded is not None
+        assert exceeded.code == "too-many-visits"
+    assert matcher.statistics().over_limit == 1
