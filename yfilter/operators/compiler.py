@@ -351,16 +351,13 @@ class Compiler:
         try:
             around = {**scope, f".{name}": outer}
             looked_up = source if expression.every else _looked_up(name, source, rest)
-            path = self.path(looked_up, around)
+            variable: op.Variable | op.ItemVariable = op.Variable()
+            nodes: op.Operator = self.path(looked_up, around)
         except NotCompiled:
-            item = op.ItemVariable(self._scratch)
-            inner = self._part(rest, {**scope, name: item})
-            return op.RangingItems(
-                self._scratch, expression.every, item, self._part(source, scope), inner
-            )
-        variable = op.Variable()
+            variable = op.ItemVariable(self._scratch)
+            nodes = self._part(source, scope)
         inner = self._part(rest, {**scope, name: variable})
-        return op.Ranging(expression.every, variable, path, inner, outer)
+        return op.Ranging(self._scratch, variable, nodes, inner, outer, expression.every)
 
     def _conditional(self, expression: ast.Conditional, scope: Scope) -> op.Operator:
         parts = (expression.condition, expression.consequence, expression.alternative)
@@ -384,19 +381,20 @@ class Compiler:
             rest = self._tuples(tuple(others), result, scope)
             condition = self._part(clause.condition, scope)
             return op.Tried(op.Chosen(condition, rest, op.Constant([])))
-        is_let = isinstance(clause, ast.LetClause)
         if isinstance(clause, ast.ForClause) and clause.position:
             raise NotCompiled
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
-        variable: op.Variable | op.ItemVariable | op.NodesVariable
+        variable: op.Variable | op.ItemVariable | op.NodesVariable = op.ItemVariable(self._scratch)
         source: op.Operator
         try:
             source = self.path(value, scope)
+            is_let = isinstance(clause, ast.LetClause)
             variable = op.NodesVariable(self._scratch) if is_let else op.Variable()
         except NotCompiled:
-            source, variable = self._part(value, scope), op.ItemVariable(self._scratch)
+            source = self._part(value, scope)
         rest = self._tuples(tuple(others), result, {**scope, clause.variable: variable})
-        return op.Tried(op.Binding(variable, source, rest, self._scratch, is_let))
+        binding = op.Let if isinstance(clause, ast.LetClause) else op.Binding
+        return op.Tried(binding(self._scratch, variable, source, rest))
 
     # -- functions and operators
 

@@ -964,15 +964,20 @@ cdef class Targets(Operator):
     """A processing instruction has a target: ``processing-instruction("target")``."""
 
     cdef Scratch _scratch
-    cdef str _target
+    cdef bytes _target
 
     def __init__(self, scratch: Scratch, target: str) -> None:
         super().__init__()
         self._scratch = scratch
-        self._target = target
+        self._target = target.encode()
 
     cdef bint holds(self, long long node) except -1:
-        return self._scratch.target(node) == self._target
+        cdef MessageColumns columns = self._scratch.columns
+        cdef int content = _within(node) + CONTENT
+        value = columns.content_values[
+            columns.content_offset[content] : columns.content_offset[content + 1]
+        ]
+        return value == self._target or value.startswith(self._target + b" ")
 
 
 cdef class Nodes(Operator):
@@ -1086,6 +1091,8 @@ cdef class Path(Nodes):
     cdef int[::1] _steps
     cdef list _predicates
     cdef readonly bint is_constant
+    cdef int _asked_of, _kept_of  # messages of which it was asked, and what it selects is kept
+    cdef long long[::1] _kept
     cdef int _message, _searched
     cdef object _values
     cdef int _lead  # steps to parents that it begins with
@@ -1140,7 +1147,7 @@ cdef class Path(Nodes):
             self.is_costly |= source.is_costly
         if origin == FROM_VARIABLE:
             self.free |= {self._variable}
-        self.is_constant = origin == FROM_MESSAGE and not self.free
+        self.is_constant = not self.free and not self.uses_context
         self.is_costly |= several > 0
         self._message = 0
         self._values: set[bytes] = set()
@@ -1456,16 +1463,29 @@ cdef class Path(Nodes):
 
     cdef int collect(self, long long node) except -1:
         """Push all nodes, in document order, each once; where they begin on the stack."""
-        cdef int base = self.scratch.top
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        cdef int i
+        if self.is_constant and self._kept_of == scratch.message:
+            scratch.visit(1 + len(self._kept))
+            for i in range(len(self._kept)):
+                scratch.push(self._kept[i])
+            return base
         if self._source is not None:
             self._source.collect(node)
             if self._count:
-                self.scratch.tidy(base)
+                scratch.tidy(base)
         elif self._joined >= 0 and self._push_joined(self._joined, ROOT):
             return self._follow(base, self._joined + 1)
         else:
-            self.scratch.push(self.start(node))
-        return self._follow(base, 0)
+            scratch.push(self.start(node))
+        self._follow(base, 0)
+        if self.is_constant:
+            if self._asked_of == scratch.message:
+                self._kept = array("q", scratch.nodes[base : scratch.top])
+                self._kept_of = scratch.message
+            self._asked_of = scratch.message
+        return base
 
     cdef int _follow(self, int base, int at) except -1:
         """Take the steps from ``at`` on from the nodes from ``base`` on, which is returned."""
@@ -1559,16 +1579,15 @@ cdef class Path(Nodes):
         cdef int count = 0
         cdef int only, i
         cdef Row row
+        is_before = self._steps[STEP_WIDTH * at + STEP_AXIS] in (PRECEDING_SIBLING, PRECEDING)
         predicate = self._predicates[at][0]
         only = (<Position>predicate).only() if isinstance(predicate, Position) else 0
         row = self._row(at, node, False, &count) if only else None
         if row is None:
             return False
         for i in range(count - 1, -1, -1):
-            if self._steps[STEP_WIDTH * at + STEP_AXIS] == PRECEDING and (
-                scratch.behind(row.nodes[i]) > node
-            ):
-                continue  # an ancestor
+            if is_before and scratch.behind(row.nodes[i]) > node:
+                continue  # an ancestor, or the node itself
             only -= 1
             if only == 0:
                 scratch.push(row.nodes[i])
@@ -2073,53 +2092,119 @@ cdef class PathJoin(Equality):
         return max(left) >= min(right)
 
 
-cdef class Ranging(Condition):
-    """``some`` or ``every`` node of a path satisfies a condition about the variable."""
+cdef class Bound(Operator):
+    """An expression in which a variable ranges over a source: one that is a Variable over nodes,
+    an ItemVariable over items of any kind."""
 
-    cdef Scratch _scratch
-    cdef bint _every
-    cdef Variable _variable, _outer
-    cdef Path _path
-    cdef Operator _condition
+    cdef Scratch scratch
+    cdef object variable
+    cdef Operator source, rest
+    cdef bint _of_nodes
+    cdef int _base
+    cdef list _items
 
     def __init__(
-        self, every: bool, variable: Variable, path: Path, condition: Operator, outer: Variable
+        self, scratch: Scratch, variable: Variable | ItemVariable | NodesVariable,
+        source: Operator, rest: Operator
     ) -> None:
-        """``outer``: the context node, for what in the path is about it."""
-        super().__init__()
-        self._outer = outer
-        self._scratch = path.scratch
-        self._every = every
-        self._variable = variable
-        self._path = path
-        self._condition = condition
-        self.free = (path.free - {outer}) | (condition.free - {variable})
-        self.uses_context = (
-            path.uses_context or condition.uses_context or outer in path.free
-        )
+        super().__init__((source, rest))
+        self.scratch = scratch
+        self.variable = variable
+        self.source = source
+        self.rest = rest
+        self.free = source.free | (rest.free - {variable})
         self.is_costly = True
+        self._of_nodes = isinstance(variable, Variable)
+
+    cdef int look_up(self, long long node) except -1:
+        """How many nodes or items there are, which ``bind`` takes by their places."""
+        if not self._of_nodes:
+            self._items = list(self.source.value(node))
+            return len(self._items)
+        self._base = (<Nodes>self.source).collect(node)
+        return self.scratch.top - self._base
+
+    cdef int bind(self, int place) except -1:
+        self.scratch.visit(1)
+        if self._of_nodes:
+            (<Variable>self.variable).node = self.scratch.nodes[self._base + place]
+        else:
+            (<ItemVariable>self.variable)._items = [self._items[place]]
+        return 0
+
+    cdef int leave(self) except -1:
+        if self._of_nodes:
+            self.scratch.top = self._base
+        return 0
+
+
+cdef class Ranging(Bound):
+    """``some`` or ``every`` node or item satisfies a condition about the variable."""
+
+    cdef bint _every
+    cdef Variable _outer
+
+    def __init__(
+        self, scratch: Scratch, variable: Variable | ItemVariable, source: Operator,
+        condition: Operator, outer: Variable, every: bool
+    ) -> None:
+        """``outer``: the context node, for what in the source is about it."""
+        super().__init__(scratch, variable, source, condition)
+        self._every = every
+        self._outer = outer
+        self.uses_context |= outer in self.free
+        self.free -= {outer}
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._scratch
-        self._outer.node = node
-        cdef int base = self._path.collect(node)
-        cdef long long before = self._variable.node
         cdef bint answer = self._every
         cdef bint holds
         cdef int i
-        for i in range(base, scratch.top):
-            scratch.visit(1)
-            self._variable.node = scratch.nodes[i]
+        self._outer.node = node
+        for i in range(self.look_up(node)):
+            self.bind(i)
             try:
-                holds = self._condition.holds(node)
+                holds = self.rest.holds(node)
             except DynamicError:
                 holds = False
             if holds != self._every:
                 answer = not self._every
                 break
-        self._variable.node = before
-        scratch.top = base
+        self.leave()
         return answer
+
+
+cdef class Binding(Bound):
+    """``for`` of a FLWOR expression, with what stands behind it."""
+
+    cdef object value(self, long long node):
+        cdef int i
+        found: list[Item] = []
+        for i in range(self.look_up(node)):
+            self.bind(i)
+            found += self.rest.value(node)
+        self.leave()
+        return found
+
+    cdef object items(self, long long node):
+        return self.scratch.evaluator().atoms(self.value(node))
+
+
+cdef class Let(Binding):
+    """``let`` of a FLWOR expression, with what stands behind it."""
+
+    cdef object value(self, long long node):
+        cdef Scratch scratch = self.scratch
+        cdef int base
+        if isinstance(self.variable, NodesVariable):
+            base = (<Nodes>self.source).collect(node)
+            (<NodesVariable>self.variable)._bound = list(scratch.nodes[base : scratch.top])
+            scratch.top = base
+        else:
+            (<ItemVariable>self.variable)._items = list(self.source.value(node))
+        return self.rest.value(node)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -2195,9 +2280,6 @@ cdef class ItemVariable(Operator):
     cdef object items(self, long long node):
         return self._scratch.evaluator().atoms(self._items)
 
-    def bind(self, item: Item) -> None:
-        self._items = [item]
-
 
 cdef class NodesVariable(Nodes):
     """A variable that ``let`` binds to nodes."""
@@ -2217,57 +2299,6 @@ cdef class NodesVariable(Nodes):
 
     cdef object value(self, long long node):
         return self.scratch.nodes_from(self.collect(node))
-
-
-cdef class Binding(Operator):
-    """``for`` or ``let`` of a FLWOR expression, with what stands behind it, ``rest``."""
-
-    cdef Scratch _scratch
-    cdef object _variable
-    cdef Operator _source, _rest
-    cdef bint _is_let
-
-    def __init__(
-        self, variable: Variable | NodesVariable | ItemVariable, source: Operator, rest: Operator,
-        scratch: Scratch, is_let: bool
-    ) -> None:
-        super().__init__((source, rest))
-        self._scratch = scratch
-        self._variable = variable
-        self._source = source
-        self._rest = rest
-        self._is_let = is_let
-        self.free = source.free | (rest.free - {variable})
-        self.is_costly = True
-
-    cdef object value(self, long long node):
-        cdef Scratch scratch = self._scratch
-        cdef list bound
-        cdef int base
-        found: list[Item] = []
-        if isinstance(self._variable, ItemVariable):
-            bound = list(self._source.value(node))
-        else:
-            base = (<Nodes>self._source).collect(node)
-            bound = list(scratch.nodes[base : scratch.top])
-            scratch.top = base
-        if self._is_let:
-            if isinstance(self._variable, ItemVariable):
-                (<ItemVariable>self._variable)._items = bound
-            else:
-                (<NodesVariable>self._variable)._bound = bound
-            return self._rest.value(node)
-        for item in bound:
-            scratch.visit(1)
-            if isinstance(self._variable, ItemVariable):
-                (<ItemVariable>self._variable).bind(item)
-            else:
-                (<Variable>self._variable).node = item
-            found += self._rest.value(node)
-        return found
-
-    cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self.value(node))
 
 
 cdef class Tried(Operator):
@@ -2717,45 +2748,6 @@ cdef class Joined(Operator):
         for part in self._parts:
             found += part.items(node)
         return found
-
-
-cdef class RangingItems(Operator):
-    """As ``Ranging``, over items of any kind."""
-
-    cdef Scratch _scratch
-    cdef bint _every
-    cdef ItemVariable _variable
-    cdef Operator _source, _condition
-
-    def __init__(
-        self, scratch: Scratch, every: bool, variable: ItemVariable, source: Operator,
-        condition: Operator
-    ) -> None:
-        super().__init__((source, condition))
-        self._scratch = scratch
-        self._every = every
-        self._variable = variable
-        self._source = source
-        self._condition = condition
-        self.free = source.free | (condition.free - {variable})
-        self.is_costly = True
-
-    cdef object value(self, long long node):
-        return [self.holds(node)]
-
-    cdef bint holds(self, long long node) except -1:
-        cdef bint holds
-        cdef Scratch scratch = self._scratch
-        for item in self._source.value(node):
-            scratch.visit(1)
-            self._variable.bind(item)
-            try:
-                holds = self._condition.holds(node)
-            except DynamicError:
-                holds = False
-            if holds != self._every:
-                return not self._every
-        return self._every
 
 
 cdef class OncePerMessage(Operator):

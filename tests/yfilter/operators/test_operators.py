@@ -371,6 +371,92 @@ def test_random_conditions_hold_where_the_interpreter_says(seed: int) -> None:
     assert asked.table.sizes() == EMPTY
 
 
+AXES = (
+    *("self", "child", "parent", "descendant", "descendant-or-self", "ancestor"),
+    *("ancestor-or-self", "following-sibling", "preceding-sibling", "following", "preceding"),
+)
+TESTS = (
+    *("a", "b", "*", "u:*", "*:c", "node()", "node()", "text()", "comment()", "attribute()"),
+    *("processing-instruction()", "processing-instruction('q')", "document-node()"),
+)
+PLACES = (
+    *("1", "2", "last()", "last() - 1", "position() > 1", "position() mod 2 = 1", "count(*)"),
+    *("last() - position() < 2", "position() = last()", "position() = (1, 3)"),
+)
+SHAPES = {  # N: nodes, W: a word, K: a number, V: the variable bound, C: a condition
+    "nodes": (
+        *("S", "S", "S/S", "S/S/S", "/S", "//S", ".//S", "@*", "@*:id", "@u:*", "S/@u:*", ".."),
+        *("(S | N)", "(N except N)", "(N intersect N)", "S/(S | N)", "(S, N)[P]", "(N)[P]/S"),
+        *("//node()[P]", "//comment()", "//@*[P]", "/(S | S)", "S/(N)[P]"),
+    ),
+    "condition": (
+        *("N", "not(N)", "count(N) = K", "count(N) > K", "N = 'W'", "N != 'W'", "N = K", "N < K"),
+        *("N = N", "N < N", "N[1] is N[1]", "N[1] << N[1]", "N >> .", "name(N[1]) = 'q'"),
+        *("contains(N, 'W')", "position() = K", "(C and C)", "(C or C)", "N[1] eq 'W'"),
+        *("some $V in N satisfies $V/S", "every $V in N satisfies $V[C]"),
+        *("let $V := N return $V/S", "let $V := N return count($V) = K"),
+        *("let $V := name(N) return $V = 'a'", "exists(for $V in N where $V/S return $V/N)"),
+        *("count(for $V in N return zero-or-one($V/S)) = K", "string-length(N[1]) = K"),
+    ),
+}
+
+
+def random_nodes_and_sets(rng: Random, count: int) -> Iterator[str]:
+    """Conditions of all axes and node tests, with positions, sets of nodes and variables."""
+    names = iter(range(1_000_000))
+
+    def written(shape: str, depth: int) -> str:
+        if "V" in shape:
+            shape = shape.replace("V", f"v{next(names)}")
+        return "".join(filled(letter, depth - 1) for letter in shape)
+
+    def filled(letter: str, depth: int) -> str:
+        match letter:
+            case "N":
+                shapes = SHAPES["nodes"]
+                return written(rng.choice(shapes if depth > 0 else shapes[:9]), depth)
+            case "C":
+                return written(rng.choice(SHAPES["condition"][: 23 if depth > 0 else 8]), depth)
+            case "S":
+                step = f"{rng.choice(AXES)}::{rng.choice(TESTS)}"
+                drawn = rng.random()
+                return (
+                    f"{step}[{filled('P' if drawn < 0.3 else 'C', depth)}]"
+                    if (drawn < 0.4 and depth > 0)
+                    else step
+                )
+            case "P":
+                return rng.choice(PLACES)
+            case "W":
+                return rng.choice(("x", "y", "c", "x y", "7", ""))
+            case "K":
+                return rng.choice("0123")
+        return letter
+
+    while count:
+        text = filled("C", 4)
+        try:
+            condition_of(text)
+        except (ProfileRefused, AssertionError):
+            continue
+        count -= 1
+        yield text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nodes_of_all_kinds_are_those_that_the_interpreter_says(seed: int) -> None:
+    rng = Random(seed)
+    asked = Asked()
+    messages = [parse_text(random_message(rng)) for _ in range(3)]
+    for text in random_nodes_and_sets(rng, 30):
+        condition = condition_of(text)
+        number = asked.table.acquire(condition)
+        for stream in messages:
+            assert asked.elements(number, stream) == interpreted(condition, stream), (seed, text)
+        asked.table.release(number)
+    assert asked.table.sizes() == EMPTY
+
+
 # -- the table
 
 
