@@ -593,7 +593,8 @@ cdef class DerivedColumns:
             for i in range(base, scratch.top):
                 scratch.look_at(scratch.nodes[i])
                 self._take_text(
-                    attribute, element, scratch.octets, scratch.first, scratch.last, items == EACH_ITEM
+                    attribute, element, scratch.octets, scratch.first, scratch.last,
+                    items == EACH_ITEM and scratch.is_untyped,
                 )
                 if items == FIRST_ITEM:
                     break
