@@ -68,9 +68,11 @@ def test_a_position_among_siblings_is_a_condition_and_others_are_left_to_the_end
     assert (found.matching_path, found.remainder) == (f"//a[{PLACED} = 2]/b", "")
     assert found.routing_query == (("//a/b",),)
     found = explained("//a/following::b", None)
-    assert (found.matching_path, found.remainder) == ("//a", "//a/following::b")
+    assert (found.matching_path, found.remainder) == ("//b[preceding::a]", "")
+    found = explained("//a[c]/following::b", None)
+    assert (found.matching_path, found.remainder) == ("//a[c]", "//a[c]/following::b")
     assert found.remainder_by == "operator"
-    assert found.routing_query == (("//a",),)
+    assert found.routing_query == (("//a[c]",),)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
@@ -150,6 +151,8 @@ def derived_of(condition: ast.Expression) -> Derived | None:
         case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
             operator = ast.VALUE_COMPARISONS[name]
             found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
+        case ast.PathExpression(ast.Origin.CONTEXT, steps) if steps and steps[-1].predicates:
+            return _of_last_predicate(condition)
         case _:
             test = _text_test(condition)
             return test if test is not None and _is_column(test.value) else None
@@ -158,6 +161,41 @@ def derived_of(condition: ast.Expression) -> Derived | None:
     else:
         is_indexed = found.operator in (ast.Operator.EQ, *_RANGES)
     return found if is_indexed and _is_column(found.value) else None
+
+
+# What never raises an error, whatever nodes it is about.
+_SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
+
+
+def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
+    """The existence of nodes as a comparison: ``a/b[c = "x"]`` as ``a/b/c = "x"``,
+    ``a/b[count(c) = 2]`` as ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
+    *before, last = path.steps
+    *kept, predicate = last.predicates
+    base = replace(path, steps=(*before, replace(last, predicates=tuple(kept))))
+    value: ast.Expression
+    match predicate:
+        case ast.Literal(int(place)) if not before and not last.descendant:
+            count = ast.FunctionCall("count", (base,))
+            value = ast.Operation("to", (ast.Literal(1), count))
+            return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, path)
+        case ast.Literal() | ast.PathExpression():
+            return None
+    found = derived_of(predicate)
+    if found is None or found.test or found.items != EACH_ITEM:
+        return None
+    match found.value:
+        case ast.PathExpression(ast.Origin.CONTEXT, steps) if not steps or not _is_filter(steps[0]):
+            value = replace(base, steps=(*base.steps, *steps))
+        case ast.FunctionCall(name, (ast.PathExpression(),)) if name in _SAFE:
+            value = ast.Mapped(base, found.value)
+        case _:
+            return None
+    return found._replace(value=value, condition=path) if _is_column(value) else None
+
+
+def _is_filter(step: ast.LocationStep) -> bool:
+    return step.kind is ast.NodeKind.SELF and step.axis is None
 
 
 def _text_test(condition: ast.Expression) -> Derived | None:
@@ -190,7 +228,7 @@ def _text_test(condition: ast.Expression) -> Derived | None:
 
 _COMPUTED = (
     *(ast.PathExpression, ast.Literal, ast.FunctionCall, ast.Operation, ast.Cast),
-    *(ast.Comparison, ast.And, ast.Or, ast.Sequence, ast.Conditional),
+    *(ast.Comparison, ast.And, ast.Or, ast.Sequence, ast.Conditional, ast.Mapped),
 )
 
 

@@ -25,6 +25,7 @@ from yfilter.language.positions import (
     is_positional,
     may_be_number,
     placed,
+    straight,
     with_parts,
 )
 from yfilter.language.query_ast import (
@@ -401,7 +402,7 @@ def _part_of_path(body: Expression) -> MatchingPart:
         needed = _one_path(_needed(body))
         verified = FunctionCall("exists", (body,))
         return MatchingPart(needed, False, True, (needed,), (), verified, True)
-    ways = [downward(placed(path)) for path in found]
+    ways = [downward(placed(straight(_nodes_as_conditions(path)))) for path in found]
     paths = tuple(_ending_in_element(way.path) for way in ways)
     bound = found if all(map(_selects_elements, found)) else ()
     if all(way.exact for way in ways):
@@ -423,7 +424,7 @@ def _part_of_flwor(
 ) -> MatchingPart:
     lifted = lift(flwor, first)
     later = needed_later(flwor, first)
-    ways = [downward(placed(source)) for source in sources]
+    ways = [downward(placed(straight(source))) for source in sources]
     paths = []
     for way in ways:
         if way.cut or way.path.steps[-1].kind is not NodeKind.ELEMENT:
@@ -453,6 +454,19 @@ def _part_of_flwor(
         is_verified=not remains,
         where_holds=lifted.is_complete,
     )
+
+
+def _nodes_as_conditions(path: PathExpression) -> PathExpression:
+    """A path to children of an element that are no elements as one to the elements that have
+    any: ``a/comment()[2]`` as ``a[comment()[2]]``."""
+    *before, last = path.steps
+    is_child = last.axis is None and not last.descendant
+    kinds = (NodeKind.NODE, NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
+    if not before or not is_child or last.kind not in kinds:
+        return path
+    if before[-1].kind is not NodeKind.ELEMENT:
+        return path
+    return _ending_in_element(path)
 
 
 def _selects_elements(path: PathExpression) -> bool:

@@ -13,6 +13,12 @@ condition on the node alone (``placed``)::
     a[last()]       a[count(following-sibling::a) = 0]
     a[@b][2]        a[@b][count(preceding-sibling::a[@b]) + 1 = 2]
 
+So is an axis that does not lead down, where nothing selective is asked in front of it
+(``straight``)::
+
+    //self::a[b]    //a[b]              c/following-sibling::a[b]    a[b][preceding-sibling::c]
+    c/self::a[b]    c[self::a][b]       //c/following::a[b]          //a[b][preceding::c]
+
 Where other positions are left the engine works on paths made ``downward``: never fewer nodes, the
 exact ones where it says so.
 """
@@ -101,6 +107,65 @@ def uses_position(expression: ast.Expression) -> bool:
     if isinstance(expression, ast.FunctionCall) and expression.name in ("position", "last"):
         return True
     return any(map(uses_position, same_focus(expression)))
+
+
+def straight(path: ast.PathExpression) -> ast.PathExpression:
+    """The same path from the message with other axes said as conditions, where that can be."""
+    steps: list[ast.LocationStep] = []
+    for step in path.steps:
+        said = _said_downward(steps, step)
+        if said is None:
+            return path
+        steps = said
+    return path if len(steps) == len(path.steps) else replace(path, steps=tuple(steps))
+
+
+_INVERSE = {
+    ast.Axis.FOLLOWING_SIBLING: ast.Axis.PRECEDING_SIBLING,
+    ast.Axis.PRECEDING_SIBLING: ast.Axis.FOLLOWING_SIBLING,
+    ast.Axis.FOLLOWING: ast.Axis.PRECEDING,
+    ast.Axis.PRECEDING: ast.Axis.FOLLOWING,
+}
+_ALL_NODES = ast.LocationStep(False, ast.NodeKind.NODE, None, (), ast.Axis.DESCENDANT_OR_SELF)
+
+
+def _said_downward(
+    steps: list[ast.LocationStep], step: ast.LocationStep
+) -> list[ast.LocationStep] | None:
+    """Steps from the message and one more, without its axis; None where that cannot be said."""
+    if step.axis is None or (step == _ALL_NODES and not steps):
+        return [*steps, step]
+    if step.kind is not ast.NodeKind.ELEMENT or any(map(is_positional, step.predicates)):
+        return None
+    plain = replace(step, axis=None)
+    if steps in ([], [_ALL_NODES]):
+        is_anywhere = step.axis is ast.Axis.DESCENDANT_OR_SELF or (
+            step.axis is ast.Axis.SELF and bool(steps)
+        )
+        return [replace(plain, descendant=True)] if is_anywhere else None
+    last = steps[-1]
+    if last.kind is not ast.NodeKind.ELEMENT or any(map(is_positional, last.predicates)):
+        return None
+    if step.axis is ast.Axis.SELF:
+        is_same = step.test == last.test
+        kept = () if is_same else (ast.PathExpression(ast.Origin.CONTEXT, (_bare(step),)),)
+        predicates = (*last.predicates, *kept, *step.predicates)
+        return [*steps[:-1], replace(last, predicates=predicates)]
+    is_near = step.axis in (ast.Axis.FOLLOWING_SIBLING, ast.Axis.PRECEDING_SIBLING)
+    if step.axis not in _INVERSE or not (is_near or (len(steps) == 1 and last.descendant)):
+        return None
+    if any(each.predicates for each in steps):
+        return None
+    before = replace(last, descendant=False, axis=_INVERSE[step.axis])
+    predicates = (*step.predicates, ast.PathExpression(ast.Origin.CONTEXT, (before,)))
+    return [
+        *steps[:-1],
+        replace(plain, descendant=last.descendant, predicates=predicates),
+    ]
+
+
+def _bare(step: ast.LocationStep) -> ast.LocationStep:
+    return replace(step, predicates=())
 
 
 def is_plain_step(step: ast.LocationStep) -> bool:

@@ -470,6 +470,9 @@ class Compiler:
             return op.Arithmetic(name, left, right)
         if name in ("|", "intersect", "except"):
             return self.path(expression, scope)
+        match expression:
+            case ast.Operation("to", (ast.Literal(1), ast.FunctionCall("count", (counted,)))):
+                return op.Places(self.path(counted, scope))
         if name in ("is", "<<", ">>"):
             left, right = (self._nodes(operand, scope) for operand in operands)
             return op.NodeComparison(name, left, right)

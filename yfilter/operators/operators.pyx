@@ -2385,6 +2385,13 @@ cdef class CountOf(Operator):
         return [self._path.count(node)]
 
 
+cdef class Places(CountOf):
+    """The positions of the nodes that a path leads to."""
+
+    cdef object value(self, long long node):
+        return list(range(1, self._path.count(node) + 1))
+
+
 cdef class Call(Operator):
     """A function of functions.py."""
 
