@@ -59,7 +59,7 @@ from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
 from yfilter.language.results import NO_PLAN, ResultWriter, result_writer
-from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in, take_apart
+from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in
 from yfilter.matches import (
     PAUSE,
     Delivered,
@@ -340,7 +340,7 @@ def indexed_part(profile: Profile) -> IndexedPart:
         way = _plain_way(parts)
         if way is not None:
             return IndexedPart([[way]], False, True)
-        parts = take_apart(profile.body)
+        parts = parts.shaped()
     elif isinstance(parts, MadeOfWords):
         parts = parts.shaped()
     if isinstance(parts, Shaped):

@@ -138,6 +138,26 @@ class PlainPath(NamedTuple):
     def shapes(self) -> tuple[Shape, ...]:
         return tuple([asked.shape for _, _, asked in self.steps if asked is not None])
 
+    def shaped(self) -> Shaped:
+        """The same as one shape and its words.
+
+        PERF: the shape is known by those of the steps; a tree is made for the first such path.
+        """
+        shapes: list[object] = []
+        words: list[Word] = []
+        for descendant, test, asked in self.steps:
+            is_any = test.local == ast.ANY
+            shapes += (descendant, is_any, asked and asked.shape)
+            words += () if is_any else (test.local,)
+            words += () if asked is None else asked.words
+        key = tuple(shapes)
+        shape = _PLAIN_SHAPES.get(key)
+        if shape is None:
+            if len(_PLAIN_SHAPES) >= _PLAIN_SHAPES_MAX:
+                _PLAIN_SHAPES.clear()
+            shape = _PLAIN_SHAPES[key] = take_apart(self.fill()).shape
+        return Shaped(shape, tuple(words))
+
     def text(self) -> str:
         parts: list[str] = []
         for descendant, test, conditions in self.steps:
@@ -190,7 +210,9 @@ def take_apart(body: ast.Expression) -> Shaped:
     return Shaped(shape, tuple(words))
 
 
-# Shapes live as long as somebody uses them.
+_PLAIN_SHAPES: dict[tuple[object, ...], Shape] = {}
+_PLAIN_SHAPES_MAX = 4_096
+# Other shapes live as long as somebody uses them.
 _SHAPES: WeakValueDictionary[ast.Expression, Shape] = WeakValueDictionary()
 
 
