@@ -12,7 +12,7 @@ from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.query_ast import GraphQuery, Group, Variable
 from yfilter.graph.solutions import Solutions
 from yfilter.graph_answers import GraphAnswers
-from yfilter.index.element_condition import condition_of, derived_of, text_test_of
+from yfilter.index.element_condition import condition_of, derived_of
 from yfilter.language.budget import Budget
 from yfilter.language.function_library import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
@@ -62,7 +62,7 @@ class CompiledDeciders:
     finder = "index"
 
     def decider(self, condition: Expression) -> str:
-        if condition_of(condition) or text_test_of(condition) or derived_of(condition):
+        if condition_of(condition) or derived_of(condition):
             return self.finder
         return interpreter_of(condition) if falls_back(condition) else self.verifier(condition)
 

@@ -15,9 +15,10 @@ from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
+from yfilter.index.element_condition import leaf_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.nodes import Untyped
-from yfilter.language.query_ast import Expression
+from yfilter.language.query_ast import Expression, NodeKind
 from yfilter.language.shapes import Word
 
 cimport cython
@@ -2648,10 +2649,16 @@ cdef class Draft:
         self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = value + 1
         if constant is None:
             self.verify(condition)
+            return condition
+        leaf = leaf_of(column)
+        if leaf is not None and leaf.kind is NodeKind.ATTRIBUTE:
+            self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = 0
+            column = leaf.test
         else:
-            self.conditions[CONDITION_WIDTH * condition + CONDITION_A] = (
-                self._symbols.acquire_attribute(Column(items, column))
-            )
+            column = Column(items, column)
+        self.conditions[CONDITION_WIDTH * condition + CONDITION_A] = (
+            self._symbols.acquire_attribute(column)
+        )
         return condition
 
     cdef int verify(self, int condition) except -1:

@@ -19,16 +19,15 @@ from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
-from yfilter.index.automaton import TEXT_TESTS, test_key
+from yfilter.index.automaton import TEXT_TESTS
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import uses_position
 from yfilter.language.re2_patterns import as_re2
-from yfilter.language.shapes import Blank, NeedsWords
 from yfilter.language.subexpressions import all_within
-from yfilter.language.words import WORD_FUNCTIONS, WORD_TESTS, is_at_most_one
+from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, is_at_most_one
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
@@ -109,9 +108,11 @@ def _double(value: Number) -> float:
         return nan
 
 
-def leaf_of(path: ast.PathExpression) -> Condition | None:
+def leaf_of(path: ast.Expression) -> Condition | None:
     """An attribute by its full name, a text node or the element itself, without a comparison."""
-    if path.origin is not ast.Origin.CONTEXT or len(path.steps) > 1:
+    if not isinstance(path, ast.PathExpression) or len(path.steps) > 1:
+        return None
+    if path.origin is not ast.Origin.CONTEXT:
         return None
     if not path.steps:
         return Condition(ast.NodeKind.SELF, None)
@@ -125,20 +126,6 @@ def leaf_of(path: ast.PathExpression) -> Condition | None:
             return None
         return Condition(ast.NodeKind.ATTRIBUTE, step.test)
     return None
-
-
-def text_test_of(selection: ast.Expression) -> Condition | None:
-    """``contains`` and its like of an attribute, as far as the index can find them."""
-    found = _text_test(selection)
-    leaf = None
-    if found is not None and isinstance(found.value, ast.PathExpression):
-        leaf = leaf_of(found.value)
-    if found is None or leaf is None or leaf.kind is not ast.NodeKind.ATTRIBUTE:
-        return None
-    if isinstance(found.constant, Blank):
-        raise NeedsWords
-    key = test_key(found.test, str(found.constant))
-    return None if key is None else leaf._replace(operator=ast.Operator.EQ, value=key)
 
 
 def derived_of(condition: ast.Expression) -> Derived | None:
@@ -210,20 +197,19 @@ def _text_test(condition: ast.Expression) -> Derived | None:
             if written is None or not compiled.is_quick or compiled.is_nullable:
                 return None  # the last holds where there is no value, too
             return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
-        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in WORD_FUNCTIONS:
-            is_text = is_at_most_one(value) or (
-                isinstance(value, ast.PathExpression) and value.start is None
-            )
-            if not isinstance(text, Blank):
-                is_text &= test_key(name, text) is not None  # of several words
-            elif name in WORD_TESTS and not WORD_TESTS[name].is_one:
-                raise NeedsWords
-            words = Derived(value, EACH_ITEM, name, ast.Operator.EQ, text, condition)
-            return words if is_text else None  # of others an item may be an error
-        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS:
-            return Derived(value, FIRST_ITEM, name, ast.Operator.EQ, text, condition)
+        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if (
+            name in TEXT_TESTS and name not in EACH_WORD
+        ):
+            items = EACH_ITEM if name in WORD_FUNCTIONS else FIRST_ITEM
+            if items == EACH_ITEM and not _is_text(value):
+                return None  # an item of it may be an error
+            return Derived(value, items, name, ast.Operator.EQ, text, condition)
         case _:
             return None
+
+
+def _is_text(value: ast.Expression) -> bool:
+    return is_at_most_one(value) or (isinstance(value, ast.PathExpression) and value.start is None)
 
 
 _COMPUTED = (

@@ -40,7 +40,6 @@ from yfilter.index.element_condition import (
     Derived,
     condition_of,
     derived_of,
-    text_test_of,
 )
 from yfilter.language.implied_paths import implied
 from yfilter.language.query_ast import (
@@ -58,7 +57,7 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.shapes import Blank, NeedsWords
-from yfilter.language.words import WORD_TESTS, each_word
+from yfilter.language.words import EACH_WORD, each_word
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
@@ -162,7 +161,7 @@ def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
 
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
     if kind is ConditionKind.SELECTION:
-        return condition_of(part) or text_test_of(part) or derived_of(part) or Verified(part)
+        return condition_of(part) or derived_of(part) or Verified(part)
     if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
         return _way(part.steps, level + 1)
     return derived_of(part) or Verified(part)
@@ -225,12 +224,10 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
 def _each_word(condition: Expression, *, every: bool) -> tuple[Expression, ...]:
     """A condition about every, or any, word of a string as one condition for each word."""
     match condition:
-        case FunctionCall(name, (_, Literal(str(words)))) if name in WORD_TESTS:
-            test = WORD_TESTS[name]
-            if test.is_one or test.every is not every:
-                return (condition,)
+        case FunctionCall(name, (_, Literal(str(words)))) if name in EACH_WORD:
             if isinstance(words, Blank):
                 raise NeedsWords
-            return each_word(condition, words)
+            each = each_word(condition, words)
+            return each if len(each) == 1 or EACH_WORD[name].every is every else (condition,)
         case _:
             return (condition,)

@@ -210,6 +210,7 @@ def is_at_most_one(source: ast.Expression) -> bool:
             return False
 
 
+EACH_WORD = {name: test for name, test in WORD_TESTS.items() if not test.is_one}
 WORD_FUNCTIONS = {
     "contains-token": Spacing.TOKENS,
     **{name: test.spacing for name, test in WORD_TESTS.items()},
