@@ -17,6 +17,7 @@ from tests.yfilter.evaluated import evaluate, select
 from yfilter import Matcher
 from yfilter.errors import ProfileRefused
 from yfilter.language.matching_path import matching_path
+from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import PathExpression
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
@@ -178,6 +179,27 @@ def test_words_that_the_index_looks_for_come_and_go(seed: int) -> None:
     for number in asked:
         matcher.remove(number)
     assert matcher.statistics().index_atoms == Matcher().statistics().index_atoms
+
+
+@pytest.mark.parametrize("flags", ["", "i"])
+def test_patterns_that_are_texts_match_as_patterns_do(flags: str) -> None:
+    rng = Random(1)
+    letters = "ksiKSI\u212a\u017f\u0131\u0130é"
+    matcher = Matcher()
+    asked = {}
+    for _ in range(200):
+        text = "".join(rng.choices("ksiKSI ", k=rng.randint(1, 3)))
+        pattern = rng.choice(("", "^")) + text + rng.choice(("", "$"))
+        asked[matcher.add(f'//e[matches(@k, "{pattern}", "{flags}")]')] = pattern
+    for _ in range(50):
+        value = "".join(rng.choices(letters + " ", k=rng.randint(0, 5)))
+        found = set(matcher.matched_ids(f'<e k="{value}"/>'.encode()))
+        assert found == {
+            number
+            for number, pattern in asked.items()
+            if compile_pattern(pattern, flags).search(value)
+        }
+    assert matcher.statistics().operators == 0
 
 
 def test_words_are_looked_up_and_no_candidate_verified() -> None:

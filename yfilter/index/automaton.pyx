@@ -2006,7 +2006,7 @@ cdef class TextTests:
                 self._emit(atom)
         if root:
             self._walk(root, values, first, last)
-            for kind in range(SPACED + 1, SPACED + 4):
+            for kind in range(SPACED + 1, SPACED + 5):
                 node = trie.child(root, (_NO_OCTET + kind) << EDGE_SHIFT)
                 if node:
                     text = spaced(values[first:last], kind - SPACED)

@@ -27,7 +27,7 @@ from yfilter.language.patterns import compile_pattern
 from yfilter.language.positions import uses_position
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.subexpressions import all_within
-from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, is_at_most_one
+from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, is_at_most_one, plain_test
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
@@ -192,6 +192,8 @@ def _text_test(condition: ast.Expression) -> Derived | None:
             isinstance(flags, ast.Literal) for flags in rest
         ):
             flags = "".join(str(flag.value) for flag in rest if isinstance(flag, ast.Literal))
+            if (plain := plain_test(pattern, flags)) is not None:
+                return Derived(value, FIRST_ITEM, plain[0], ast.Operator.EQ, plain[1], condition)
             written = as_re2(pattern, flags)
             compiled = compile_pattern(pattern, flags)
             if written is None or not compiled.is_quick or compiled.is_nullable:

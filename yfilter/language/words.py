@@ -18,21 +18,32 @@ import re
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import cache
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from yfilter.language import query_ast as ast
-from yfilter.language.character_sets import category, ranges_of, union
+from yfilter.language.character_sets import (
+    category,
+    characters_of,
+    ranges_of,
+    union,
+    with_case_variants,
+)
 
 OPERATOR = "contains text"
 _WILDCARD = ".*"
 
 
 class Spacing(IntEnum):
-    """The parts of a text that spaces stand around: tokens, words, and words in folded case."""
+    """The parts of a text that spaces stand around: tokens, words, and words in folded case.
+
+    CASELESS is the whole text, without the case of the letters of ASCII and between START and END:
+    a pattern with the flag ``i`` that is just a text is found in it."""
 
     TOKENS = 1
     WORDS = 2
     FOLDED = 3
+    CASELESS = 4
 
 
 class WordTest(NamedTuple):
@@ -83,6 +94,9 @@ class WordTest(NamedTuple):
         return list(dict.fromkeys(found)) or [NOWHERE]
 
 
+CASELESS = "matches i"
+START, END = "\x02", "\x03"  # in no message
+_PLAIN_PATTERN = re.compile(r"(\^?)([^\x00-\x1f\x7f-\U0010ffff\\.^$|?*+(){}\[\]]+)(\$?)")
 NOWHERE = b"\xff"  # in no text, as no words are in none
 
 _MODES = ("any", "all", "phrase", "any word", "all words")
@@ -99,6 +113,8 @@ WORD_TESTS = {test.name: test for test in _TESTS}
 def needles_of(name: str, texts: Iterable[str]) -> list[bytes]:
     """The needles of ``contains-token`` or a form of ``contains text``; none where its words are an
     error."""
+    if name == CASELESS:
+        return [text.encode() for text in texts]
     if name == "contains-token":
         (tokens,) = (text.encode().split() for text in texts)
         return [b" %b " % tokens[0] if len(tokens) == 1 else NOWHERE]
@@ -113,6 +129,8 @@ def described(spacing: int, needle: bytes) -> str:
     text = needle.decode().strip()
     if spacing == Spacing.TOKENS:
         return f'contains-token "{text}"'
+    if spacing == Spacing.CASELESS:
+        return f'matches "{text.replace(START, "^").replace(END, "$")}" i'
     test = WordTest("any", Spacing(spacing), wildcards=not needle.endswith(b" "))
     words = f'"{text}{_WILDCARD * test.wildcards}"'
     return f"{OPERATOR} {words}{test.name.removeprefix(OPERATOR)}"
@@ -213,6 +231,7 @@ def is_at_most_one(source: ast.Expression) -> bool:
 EACH_WORD = {name: test for name, test in WORD_TESTS.items() if not test.is_one}
 WORD_FUNCTIONS = {
     "contains-token": Spacing.TOKENS,
+    CASELESS: Spacing.CASELESS,
     **{name: test.spacing for name, test in WORD_TESTS.items()},
 }
 """What looks for tokens or words, and how it has a text spaced."""
@@ -235,6 +254,10 @@ def spaced(octets: bytes, spacing: int) -> bytes:
     # PERF: most texts are of ASCII, in which all this is done octet by octet.
     if spacing == Spacing.TOKENS:
         parts = octets.split()  # of the white space of Python, messages have that of XML only
+    elif spacing == Spacing.CASELESS:
+        if not octets.isascii():
+            octets = octets.decode().translate(_variants_of_ascii()).encode()
+        return b"%b%b%b" % (START.encode(), octets.lower(), END.encode())
     elif octets.isascii():
         parts = octets.translate(_ALNUM if spacing == Spacing.WORDS else _ALNUM_FOLDED).split()
     else:
@@ -242,6 +265,33 @@ def spaced(octets: bytes, spacing: int) -> bytes:
         found = _words().findall(text if spacing == Spacing.WORDS else text.casefold())
         return f" {' '.join(found)} ".encode() if found else b" "
     return b" %b " % b" ".join(parts) if parts else b" "
+
+
+@cache
+def _variants_of_ascii() -> dict[int, str]:
+    """The letters beyond ASCII that ``i`` takes for one of ASCII."""
+    return {
+        code: letter
+        for letter in ascii_lowercase
+        for first, end in ranges_of(
+            with_case_variants(characters_of([(ord(letter), ord(letter) + 1)]))
+        )
+        for code in range(max(first, 128), end)
+    }
+
+
+def plain_test(pattern: str, flags: str) -> tuple[str, str] | None:
+    """The text test, and its text, that a pattern of characters of ASCII alone is, perhaps at the
+    start or at the end of a text; None for another one."""
+    found = _PLAIN_PATTERN.fullmatch(pattern)
+    if found is None or flags not in ("", "i"):
+        return None
+    start, text, end = found.groups()
+    if flags:
+        return CASELESS, START * bool(start) + text.lower() + END * bool(end)
+    if start and end:
+        return None
+    return "starts-with" if start else "ends-with" if end else "contains", text
 
 
 def is_word(text: str) -> bool:
