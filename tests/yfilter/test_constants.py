@@ -17,8 +17,14 @@ from yfilter import Matcher, parse_profile
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.constants import constants_in, first_fault
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.function_library import CONTEXT_FUNCTIONS, other_functions, signature_of
-from yfilter.language.functions import CURRENT, FUNCTIONS, PATTERN_FUNCTIONS
+from yfilter.language.functions import (
+    CONTEXT_FUNCTIONS,
+    CURRENT,
+    FUNCTIONS,
+    PATTERN_FUNCTIONS,
+    other_functions,
+    signature_of,
+)
 from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_ast import Expression, Flwor, LetClause

@@ -15,7 +15,7 @@ from formats.text import parse_text
 from yfilter import LinkTarget, Matcher, ProfileMatch, ProfileRefused, RouteMatch, routing_query
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.function_library import other_functions
+from yfilter.language.functions import other_functions
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_expression, parse_profile

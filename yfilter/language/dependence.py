@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yfilter.language import query_ast as ast
-from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of
+from yfilter.language.functions import CONTEXT_FUNCTIONS, signature_of
 from yfilter.language.subexpressions import new_focus, same_focus
 
 

@@ -24,13 +24,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from yfilter.language.functions import NEWER_FUNCTIONS
 from yfilter.language.namespaces import CODEPOINT_COLLATION
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.temporal import Temporal
 
 _ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-# Of XPath 3.1; what is evaluated otherwise is XPath 2.0.
-NEWER_FUNCTIONS = frozenset(("format-integer", "format-number", "parse-ietf-date"))
 _EXPRESSIONS_MAX = 1_024
 
 

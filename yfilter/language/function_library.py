@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from math import ceil, copysign, floor, inf, isfinite, isinf, isnan, nan
 from typing import Any, TypeAlias
 
@@ -39,17 +39,15 @@ from yfilter.language.atoms import (
     type_name,
 )
 from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES, TEXT_VISIT, Budget
-from yfilter.language.elementpath_bridge import NEWER_FUNCTIONS, evaluate
+from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import (
     CURRENT,
     FUNCTIONS,
-    LEFT_OUT,
     NEEDED,
     TYPES,
     ArgumentKind,
-    ResultKind,
-    Signature,
+    argument_types,
 )
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.node_functions import NODE_FUNCTIONS
@@ -701,47 +699,11 @@ SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
 #     xs:dayTimeDuration(@d) > xs:dayTimeDuration("PT1H")     hours-from-time(xs:time(@at)) >= 18
 #     encode-for-uri(title)        lang("en")               adjust-date-to-timezone(xs:date(@d), ())
 #
-# Names, numbers of arguments and types come from the table of elementpath's parser.  Arguments are
-# evaluated here and handed over as values, so nothing of the message is copied; what is about a
-# node is in ``node_functions.py``.
+# Arguments are evaluated here and handed over as values, so nothing of the message is copied; what
+# is about a node is in ``node_functions.py``.
 
 
-# About the context item, which the parser adds, where their last argument is left out.
-CONTEXT_FUNCTIONS = frozenset(("lang",))
 _AS_THEY_ARE = frozenset(("unordered", "trace"))
-_LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast leads to them
-_NEEDS_NAMES = frozenset(("NOTATION",))
-_NEWER = frozenset(("dateTimeStamp",))  # of XML Schema 1.1
-
-_NUMBERS = (
-    "float long int short byte unsignedLong unsignedInt unsignedShort unsignedByte numeric"
-    " nonNegativeInteger nonPositiveInteger positiveInteger negativeInteger"
-)
-_STRINGS = "anyURI normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY"
-_OTHERS = (
-    "duration dayTimeDuration yearMonthDuration time QName hexBinary base64Binary"
-    " gDay gMonth gMonthDay gYear gYearMonth"
-)
-_RESULTS = {
-    **TYPES,
-    **{f"xs:{name}": ResultKind.NUMBER for name in _NUMBERS.split()},
-    **{f"xs:{name}": ResultKind.STRING for name in _STRINGS.split()},
-    **{f"xs:{name}": ResultKind.OTHER for name in _OTHERS.split()},
-}
-OPAQUE_TYPES = frozenset(name for name, kind in _RESULTS.items() if kind is ResultKind.OTHER)
-
-
-def signature_of(name: str) -> Signature | None:
-    """What a function takes and gives, whoever does it; None if there is no such function."""
-    return FUNCTIONS.get(name) or other_functions().get(name)
-
-
-def type_result(name: str) -> ResultKind | None:
-    """What a cast to a type gives; None if there is no such cast."""
-    if name in TYPES:
-        return TYPES[name]
-    signature = other_functions().get(name) if name.startswith("xs:") else None
-    return None if signature is None else signature.result
 
 
 def falls_back(expression: Expression) -> bool:
@@ -751,22 +713,6 @@ def falls_back(expression: Expression) -> bool:
         or (isinstance(part, Cast) and part.type not in TYPES)
         for part in all_within(expression)
     )
-
-
-@cache
-def other_functions() -> dict[str, Signature]:
-    """All of them, types with ``xs:`` included."""
-    found = {"xs:QName": Signature(ResultKind.OTHER, (ArgumentKind.ATOM,), required=1)}
-    for name, token in _tokens().items():
-        label = str(token.label)
-        if "function" in label and name not in FUNCTIONS and name not in LEFT_OUT:
-            if label != "constructor function":
-                found[name] = _signature(name, token)
-            elif f"xs:{name}" not in TYPES and name not in _LISTS | _NEEDS_NAMES | _NEWER:
-                found[f"xs:{name}"] = Signature(
-                    _RESULTS[f"xs:{name}"], (ArgumentKind.ATOM,), required=1
-                )
-    return found
 
 
 def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
@@ -779,7 +725,7 @@ def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
     if name.startswith("xs:"):
         (atom,) = _argument(evaluator, values[0], "?")
         return [] if atom is None else [cast(atom, name)]
-    types = _tokens()[name].sequence_types
+    types = argument_types(name)
     nodes = _node(evaluator, name, values.pop()) if name in NODE_FUNCTIONS else []
     arguments = [
         _typed(_argument(evaluator, value, type_), type_)
@@ -953,28 +899,6 @@ def _typed(atoms: list[Atom | None], type_: str) -> Any:
     if wanted == "xs:string":
         typed = [atom if atom is None else _wanted(atom, str) for atom in typed]
     return typed if type_.endswith(("*", "+")) else typed[0]
-
-
-@cache
-def _tokens() -> dict[str, Any]:
-    """The classes of elementpath's parser by what they are called there, without namespaces."""
-    from elementpath import XPath2Parser  # noqa: PLC0415
-    from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
-
-    table: dict[str, Any] = {**XPath2Parser.symbol_table}
-    table.update((name, XPath31Parser.symbol_table[name]) for name in NEWER_FUNCTIONS)
-    return {key: token for key, token in table.items() if hasattr(token, "sequence_types")}
-
-
-def _signature(name: str, token: Any) -> Signature:
-    least, most = token.nargs if isinstance(token.nargs, tuple) else (token.nargs, token.nargs)
-    if name in ("dateTime", "QName"):  # with one argument they are elementpath's constructors
-        least = 2
-    kinds = [ArgumentKind.ATOMS] * most
-    if name in NODE_FUNCTIONS:
-        kinds[-1] = ArgumentKind.NODES
-    result = token.sequence_types[-1].rstrip("?*+")
-    return Signature(_RESULTS.get(result, ResultKind.ANY), tuple(kinds), least)
 
 
 # -------------------------------------------------------------------------------------------------

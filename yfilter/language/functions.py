@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from typing import Any
 
 from yfilter.language.words import WORD_TESTS
 
@@ -207,3 +209,91 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
     ),
     "nilled": ("a message has no types", '@*:nil = ("true", "1")'),
 }
+
+# -------------------------------------------------------------------------------------------------
+# The functions and types of XPath 2.0 that are not above, and a few of XPath 3.1; their names,
+# numbers of arguments and types come from the table of elementpath's parser.
+
+
+# Of XPath 3.1; what else is evaluated by elementpath is XPath 2.0.
+NEWER_FUNCTIONS = frozenset(("format-integer", "format-number", "parse-ietf-date"))
+_ABOUT_NODES = frozenset(("lang", "node-name", "resolve-QName"))  # their last argument
+# About the context item, which the parser adds, where their last argument is left out.
+CONTEXT_FUNCTIONS = frozenset(("lang",))
+_LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast leads to them
+_NEEDS_NAMES = frozenset(("NOTATION",))
+_NEWER = frozenset(("dateTimeStamp",))  # of XML Schema 1.1
+
+_NUMBERS = (
+    "float long int short byte unsignedLong unsignedInt unsignedShort unsignedByte numeric"
+    " nonNegativeInteger nonPositiveInteger positiveInteger negativeInteger"
+)
+_STRINGS = "anyURI normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY"
+_OTHERS = (
+    "duration dayTimeDuration yearMonthDuration time QName hexBinary base64Binary"
+    " gDay gMonth gMonthDay gYear gYearMonth"
+)
+_RESULTS = {
+    **TYPES,
+    **{f"xs:{name}": ResultKind.NUMBER for name in _NUMBERS.split()},
+    **{f"xs:{name}": ResultKind.STRING for name in _STRINGS.split()},
+    **{f"xs:{name}": ResultKind.OTHER for name in _OTHERS.split()},
+}
+OPAQUE_TYPES = frozenset(name for name, kind in _RESULTS.items() if kind is ResultKind.OTHER)
+
+
+def signature_of(name: str) -> Signature | None:
+    """What a function takes and gives, whoever does it; None if there is no such function."""
+    return FUNCTIONS.get(name) or other_functions().get(name)
+
+
+def type_result(name: str) -> ResultKind | None:
+    """What a cast to a type gives; None if there is no such cast."""
+    if name in TYPES:
+        return TYPES[name]
+    signature = other_functions().get(name) if name.startswith("xs:") else None
+    return None if signature is None else signature.result
+
+
+@cache
+def other_functions() -> dict[str, Signature]:
+    """All of them, types with ``xs:`` included."""
+    found = {"xs:QName": Signature(ResultKind.OTHER, (ArgumentKind.ATOM,), required=1)}
+    for name, token in _tokens().items():
+        label = str(token.label)
+        if "function" in label and name not in FUNCTIONS and name not in LEFT_OUT:
+            if label != "constructor function":
+                found[name] = _signature(name, token)
+            elif f"xs:{name}" not in TYPES and name not in _LISTS | _NEEDS_NAMES | _NEWER:
+                found[f"xs:{name}"] = Signature(
+                    _RESULTS[f"xs:{name}"], (ArgumentKind.ATOM,), required=1
+                )
+    return found
+
+
+def argument_types(name: str) -> tuple[str, ...]:
+    """What one of the other functions takes and, last, gives, as sequence types."""
+    types: tuple[str, ...] = _tokens()[name].sequence_types
+    return types
+
+
+@cache
+def _tokens() -> dict[str, Any]:
+    """The classes of elementpath's parser by what they are called there, without namespaces."""
+    from elementpath import XPath2Parser  # noqa: PLC0415
+    from elementpath.xpath31 import XPath31Parser  # noqa: PLC0415
+
+    table: dict[str, Any] = {**XPath2Parser.symbol_table}
+    table.update((name, XPath31Parser.symbol_table[name]) for name in NEWER_FUNCTIONS)
+    return {key: token for key, token in table.items() if hasattr(token, "sequence_types")}
+
+
+def _signature(name: str, token: Any) -> Signature:
+    least, most = token.nargs if isinstance(token.nargs, tuple) else (token.nargs, token.nargs)
+    if name in ("dateTime", "QName"):  # with one argument they are elementpath's constructors
+        least = 2
+    kinds = [ArgumentKind.ATOMS] * most
+    if name in _ABOUT_NODES:
+        kinds[-1] = ArgumentKind.NODES
+    result = token.sequence_types[-1].rstrip("?*+")
+    return Signature(_RESULTS.get(result, ResultKind.ANY), tuple(kinds), least)

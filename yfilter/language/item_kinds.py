@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.language import query_ast as ast
-from yfilter.language.function_library import signature_of, type_result
-from yfilter.language.functions import ResultKind
+from yfilter.language.functions import ResultKind, signature_of, type_result
 
 # A set of ItemKinds, one bit each.  PERF: numbers, not an enum.Flag, whose operators are calls of
 # Python (a third of the time of parsing a profile).

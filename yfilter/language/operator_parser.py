@@ -14,8 +14,7 @@ from yfilter.language import query_ast as ast
 from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
 from yfilter.language.dependence import uses_context
-from yfilter.language.function_library import OPAQUE_TYPES, type_result
-from yfilter.language.functions import TYPES
+from yfilter.language.functions import OPAQUE_TYPES, TYPES, type_result
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
 from yfilter.language.path_assembly import with_filter
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser

@@ -11,8 +11,7 @@ from typing import NoReturn, TypeVar
 from formats.characters import is_colonless_name
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
-from yfilter.language.function_library import type_result
-from yfilter.language.functions import LEFT_OUT
+from yfilter.language.functions import LEFT_OUT, type_result
 from yfilter.language.item_kinds import (
     ANYTHING,
     NODES,

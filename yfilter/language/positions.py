@@ -31,8 +31,7 @@ from typing import NamedTuple
 
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.function_library import signature_of
-from yfilter.language.functions import ResultKind
+from yfilter.language.functions import ResultKind, signature_of
 from yfilter.language.subexpressions import same_focus
 from yfilter.language.trees import by_identity, flat
 

@@ -37,13 +37,15 @@ from yfilter.graph.graph_query import is_graph_query
 from yfilter.language import query_ast as ast
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
-from yfilter.language.function_library import CONTEXT_FUNCTIONS, signature_of, type_result
 from yfilter.language.functions import (
+    CONTEXT_FUNCTIONS,
     FUNCTIONS,
     LEFT_OUT,
     PATTERN_FUNCTIONS,
     ArgumentKind,
     Signature,
+    signature_of,
+    type_result,
 )
 from yfilter.language.higher_order import (
     ARGUMENTS,

@@ -13,7 +13,7 @@ from formats.names import QualifiedName
 from yfilter.graph import query_text as graph_query_text
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.language import query_ast as ast
-from yfilter.language.function_library import CONTEXT_FUNCTIONS
+from yfilter.language.functions import CONTEXT_FUNCTIONS
 from yfilter.language.namespaces import braced
 from yfilter.language.numbers import number_text
 from yfilter.language.operator_parser import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from yfilter.language.function_library import other_functions
-from yfilter.language.functions import FUNCTIONS, TYPES
+from yfilter.language.functions import FUNCTIONS, TYPES, other_functions
 from yfilter.language.query_ast import Cast, Expression, FunctionCall
 from yfilter.language.words import WORD_TESTS
 

@@ -22,8 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.language import query_ast as ast
-from yfilter.language.function_library import signature_of
-from yfilter.language.functions import ArgumentKind
+from yfilter.language.functions import ArgumentKind, signature_of
 from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
