@@ -8,7 +8,6 @@ chooses the access path of a new query and writes the query into trie and record
 from array import array
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from math import inf, isfinite, nextafter
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
@@ -18,6 +17,7 @@ from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.index.element_condition import leaf_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.nodes import Untyped
+from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.query_ast import Expression, NodeKind
 from yfilter.language.shapes import Word
 
@@ -426,39 +426,11 @@ cdef bint _compared(double value, int operator, double number) noexcept:
 # before ``end`` of a place.  Which columns may be asked of an element is known by its label, from
 # the symbols of the steps at which queries have them as their access predicate.
 #
-# Numbers are compared as doubles.  An exact number that is no double is moved to the next one on
-# its side of the nearest, where no constant is: these have DIGITS_EXACT digits at most.
+# Numbers are compared as doubles (``as_double``).
 
 cdef enum:
     _ROWS_MAX = 1 << 20  # that are kept of a message
 
-DIGITS_EXACT = 15
-
-
-def is_exact(number: int | Decimal | float) -> bool:
-    """Whether a constant may be compared as a double with exact numbers, too."""
-    if isinstance(number, int):
-        return abs(number) < 10**DIGITS_EXACT
-    return isinstance(number, float) or len(number.as_tuple().digits) <= DIGITS_EXACT
-
-
-def as_double(number: int | Decimal | float) -> float:
-    """A number that compares with every exact constant as another one does; NaN for none."""
-    if isinstance(number, float):
-        return number
-    if isinstance(number, int) and -MANTISSA < number < MANTISSA:
-        return float(number)
-    try:
-        nearest = float(number)
-    except OverflowError:
-        return inf if number > 0 else -inf
-    shortest = Decimal(f"{nearest:.{DIGITS_EXACT}g}") if isfinite(nearest) else number
-    if shortest == number:
-        return nearest
-    return nextafter(nearest, inf if number > shortest else -inf)
-
-
-MANTISSA = 1 << 53
 
 
 @cython.final
@@ -588,6 +560,10 @@ cdef class DerivedColumns:
             return False
         self._view._asking = 0
         if found is None:
+            return True
+        if isinstance(found, float):
+            if self._view._has_numbers(attribute):
+                self._view._look_up_number(element, attribute, found)
             return True
         if isinstance(found, int):  # the nodes of a path, on the stack
             base = found

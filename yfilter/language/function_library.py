@@ -251,6 +251,12 @@ def _substring(text: str, start: Any, *lengths: Any) -> str:
     return text[_span(len(text), start, *lengths)]
 
 
+def substring_at(start: Any, *lengths: Any) -> Callable[[str], str]:
+    """``substring`` at a place that is known."""
+    span = _span(1 << 62, start, *lengths)
+    return lambda text: text[span]
+
+
 def _span(size: int, start: Any, *lengths: Any) -> slice:
     """Of so many characters or items, those from ``start`` on, as many as a length says; none where
     one of the two is nothing or NaN (F&O 3.1, 5.4.3 and 14.1.9)."""

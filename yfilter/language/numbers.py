@@ -15,7 +15,7 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
-from math import isinf, isnan
+from math import inf, isfinite, isinf, isnan, nextafter
 
 DIGITS_MAX = 4_300  # of an integer, and of a decimal before its point and behind it
 QUOTIENT_DIGITS = 40  # at least, of a quotient that has no end
@@ -89,3 +89,31 @@ def number_text(value: float | int) -> str:
     mantissa = "".join(map(str, digits)).rstrip("0")
     fraction = mantissa[1:] or "0"
     return f"{'-' if sign else ''}{mantissa[0]}.{fraction}E{shortest.adjusted()}"
+
+
+# An exact number that is no double compares with constants as the next double on its side of the
+# nearest one does: no constant is there, as these have so many digits at most.
+DIGITS_EXACT = 15
+
+
+def is_exact(number: int | Decimal | float) -> bool:
+    """Whether a constant may be compared as a double with exact numbers, too."""
+    if isinstance(number, int):
+        return abs(number) < 10**DIGITS_EXACT
+    return isinstance(number, float) or len(number.as_tuple().digits) <= DIGITS_EXACT
+
+
+def as_double(number: int | Decimal | float) -> float:
+    """A double that compares with every exact constant as the number does."""
+    if isinstance(number, float) or (isinstance(number, int) and is_exact(number)):
+        return float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
+    if not isfinite(nearest):
+        return nearest
+    shortest = Decimal(f"{nearest:.{DIGITS_EXACT}g}")
+    if shortest == number:
+        return nearest
+    return nextafter(nearest, inf if number > shortest else -inf)

@@ -30,7 +30,7 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.dependence import free_variables
-from yfilter.language.function_library import STRING_FUNCTIONS
+from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, kinds_of
 from yfilter.language.nodes import AnyUri
@@ -444,6 +444,13 @@ class Compiler:
                 operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:
             return op.TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
+        if name in ("concat", "string"):
+            return op.Concatenated(self._scratch, str, operators)
+        places = [one.value for one in arguments[1:] if isinstance(one, ast.Literal)]
+        if name == "substring" and len(places) == len(arguments) - 1:
+            return op.TextCall(self._scratch, substring_at(*places), operators[:1])
+        if name in op.NUMBER_CALLS:
+            return op.NumberCall(self._scratch, name, operators)
         return op.Call(self._scratch, name, operators)
 
     def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> op.Operator:

@@ -73,6 +73,7 @@ cdef class Scratch:
     cdef int look_at(self, long long node) except -1
     cdef int _behind_target(self, int first, int last) except -1
     cdef str text(self, long long node)
+    cdef double number(self) except? -1
     cdef object atom(self, long long node)
     cdef str target(self, long long node)
     cdef object node_of(self, long long node)
@@ -90,12 +91,17 @@ cpdef enum:
 cdef class Operator:
     cdef public bint is_costly
     cdef public bint uses_context
+    cdef public bint is_double
+    cdef public bint is_integer
+    cdef public bint is_number
     cdef public object free
     cdef bint holds(self, long long node) except -1
     cdef object items(self, long long node)
     cdef object value(self, long long node)
     cdef object atom(self, long long node)
     cdef object first_atom(self, long long node)
+    cdef object text(self, long long node)
+    cdef bint number(self, long long node, double* found) except -1
 
 
 cdef class OperatorTable:

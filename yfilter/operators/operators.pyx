@@ -16,7 +16,15 @@ from formats.element_stream import ElementStream
 from formats.names import QualifiedName
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.columns import doubles, grown, ints, longs
-from yfilter.language.atoms import arithmetic, cast, compare, is_number, negate, to_double
+from yfilter.language.atoms import (
+    arithmetic,
+    atom_text,
+    cast,
+    compare,
+    is_number,
+    negate,
+    to_double,
+)
 from yfilter.language.budget import (
     MUCH,
     NOT_BEGUN,
@@ -28,7 +36,7 @@ from yfilter.language.budget import (
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.evaluator import effective_boolean
-from yfilter.language.function_library import applied
+from yfilter.language.function_library import applied, rounded
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.memo import FEW, EqualityIndex
@@ -44,12 +52,14 @@ from yfilter.language.nodes import (
     Value,
     element_node,
 )
-from yfilter.language.numbers import parse_double
+from yfilter.language.numbers import is_exact, parse_double
 from yfilter.language.patterns import Pattern
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest, Operator as Relation
 from yfilter.language.query_text import unparse
 from yfilter.language.words import spaced
+
+from libc.math cimport ceil, fabs, floor, fmod
 
 from yfilter.index.automaton cimport SymbolTable
 
@@ -476,6 +486,15 @@ cdef class Scratch:
             return ""
         return self.columns._stream.content_value(number).split(" ")[0]
 
+    cdef double number(self) except? -1:
+        """The value looked at last as xs:double; DynamicError if it is none."""
+        cdef double number = number_in(self.octets, self.first, self.last)
+        if not self.is_untyped or (
+            number != number and self.octets[self.first : self.last].strip() != b"NaN"
+        ):
+            raise DynamicError("FORG0001", "a value is no number")
+        return number
+
     cdef object node_of(self, long long node):
         """The node as the interpreter knows it."""
         cdef int element = _position(node)
@@ -751,12 +770,17 @@ cdef bint compares(double number, int relation, double other) noexcept:
 
 cdef class Operator:
     """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
-    the context node.  ``free``: the variables bound around it that it depends on."""
+    the context node.  ``free``: the variables bound around it that it depends on.
+
+    ``is_number``: it compares with numbers as the one that ``number`` gives, without an object for
+    it; that is all of its value if it ``is_double``, or ``is_integer``, a small one.
+    """
 
     def __init__(self, parts: Iterable[Operator] = ()) -> None:
         parts = tuple(parts)
         self.is_costly = any(part.is_costly for part in parts)
         self.uses_context = any(part.uses_context for part in parts)
+        self.is_double = self.is_integer = self.is_number = False
         self.free = frozenset().union(*(part.free for part in parts))
 
     cdef object value(self, long long node):
@@ -783,6 +807,19 @@ cdef class Operator:
         """The atomic value of the first item, None for nothing."""
         items = self.items(node)
         return items[0] if items else None
+
+    cdef object text(self, long long node):
+        """The first item, a string, as a function of texts takes it: empty for nothing."""
+        found = self.first_atom(node)
+        if found is None:
+            return ""
+        if not isinstance(found, str):
+            raise DynamicError("XPTY0004", "a function takes a string")
+        return found
+
+    cdef bint number(self, long long node, double* found) except -1:
+        """Whether there is a value, if it is a number; DynamicError."""
+        raise NotImplementedError
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1184,6 +1221,24 @@ cdef class Path(Nodes):
     cdef object first_atom(self, long long node):
         cdef long long found = self.first_node(node)
         return None if found == -1 else self.scratch.atom(found)
+
+    cdef object text(self, long long node):
+        cdef long long found = self.first_node(node)
+        return "" if found == -1 else self.scratch.text(found)
+
+    cdef bint number(self, long long node, double* found) except -1:
+        """Of its one node the value as an operand of arithmetic."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = self.collect(node)
+        cdef int count = scratch.top - base
+        scratch.top = base
+        if count > 1:
+            raise DynamicError("XPTY0004", "several items where one is wanted")
+        if count == 0:
+            return False
+        scratch.look_at(scratch.nodes[base])
+        found[0] = scratch.number()
+        return True
 
     cdef int count(self, long long node) except -1:
         """How many nodes there are."""
@@ -1830,10 +1885,14 @@ cdef class Constant(Operator):
     """Literals."""
 
     cdef list _items
+    cdef double _number
 
     def __init__(self, items: Sequence[Atom]) -> None:
         super().__init__()
         self._items = list(items)
+        self._number = self.constant()
+        self.is_number = not isnan(self._number) and is_exact(self._items[0])
+        self.is_integer = isinstance(self._items[0], int) and abs(self._number) < 1 << 31
 
     cdef object value(self, long long node):
         return self._items
@@ -1841,7 +1900,11 @@ cdef class Constant(Operator):
     cdef object items(self, long long node):
         return self._items
 
-    def number(self) -> float:
+    cdef bint number(self, long long node, double* found) except -1:
+        found[0] = self._number
+        return True
+
+    def constant(self) -> float:
         """The value of a single number as an xs:double; NaN for anything else."""
         if len(self._items) != 1 or not is_number(self._items[0]):
             return nan
@@ -2379,10 +2442,15 @@ cdef class CountOf(Operator):
 
     def __init__(self, path: Path) -> None:
         super().__init__((path,))
+        self.is_integer = self.is_number = True
         self._path = path
 
     cdef object value(self, long long node):
         return [self._path.count(node)]
+
+    cdef bint number(self, long long node, double* found) except -1:
+        found[0] = self._path.count(node)
+        return True
 
 
 cdef class Places(CountOf):
@@ -2390,6 +2458,20 @@ cdef class Places(CountOf):
 
     cdef object value(self, long long node):
         return list(range(1, self._path.count(node) + 1))
+
+
+NUMBER_CALLS = ("number", "round", "floor", "ceiling", "abs", "sum", "avg", "min", "max")
+
+cdef enum:
+    # Places in NUMBER_CALLS; from _SUM on functions of many values.
+    _NUMBER = 0
+    _ROUND = 1
+    _FLOOR = 2
+    _CEILING = 3
+    _ABS = 4
+    _SUM = 5
+    _AVG = 6
+    _MIN = 7
 
 
 cdef class Call(Operator):
@@ -2448,6 +2530,7 @@ cdef class TextCall(Operator):
     ) -> None:
         super().__init__(arguments)
         self.is_costly = True
+        self.is_integer = self.is_number = function is len
         self._scratch = scratch
         self._function = function
         self._arguments = list(arguments)
@@ -2458,14 +2541,7 @@ cdef class TextCall(Operator):
     cdef object first_atom(self, long long node):
         cdef Operator argument
         cdef Scratch scratch = self._scratch
-        texts = []
-        for argument in self._arguments:
-            text = argument.first_atom(node)
-            if text is None:
-                text = ""
-            elif not isinstance(text, str):
-                raise DynamicError("XPTY0004", "a function takes a string")
-            texts.append(text)
+        texts = [argument.text(node) for argument in self._arguments]
         for text in texts:
             scratch.visit(len(text) >> 6)
         return self._function(*texts)
@@ -2473,14 +2549,47 @@ cdef class TextCall(Operator):
     cdef object atom(self, long long node):
         return self.first_atom(node)
 
+    cdef bint number(self, long long node, double* found) except -1:
+        found[0] = self.first_atom(node)
+        return True
+
     cdef bint holds(self, long long node) except -1:
         return bool(self.first_atom(node))
+
+
+cdef class Concatenated(TextCall):
+    """``concat``: the texts of values of any type, one behind another."""
+
+    cdef object first_atom(self, long long node):
+        cdef Operator argument
+        texts = []
+        for argument in self._arguments:
+            if isinstance(argument, Path):
+                texts.append(argument.text(node))
+            elif (atom := argument.first_atom(node)) is not None:
+                texts.append(atom_text(atom))
+        size = sum(map(len, texts))
+        if size > _SHORT:
+            budget = self._scratch.evaluator()
+            budget.charge_memory(size)
+            budget.charge_text(size)
+        return "".join(texts)
+
+
+cdef enum:
+    # Operators of Arithmetic.
+    _PLUS = 0
+    _MINUS = 1
+    _TIMES = 2
+    _DIV = 3
+    _MOD = 4
 
 
 cdef class Arithmetic(Operator):
     """``+ - * div idiv mod`` of two numbers; nothing if either is missing."""
 
     cdef str _name
+    cdef int _code
     cdef Operator _left, _right
 
     def __init__(self, name: str, left: Operator, right: Operator) -> None:
@@ -2489,6 +2598,33 @@ cdef class Arithmetic(Operator):
         self._name = name
         self._left = left
         self._right = right
+        self._code = ("+", "-", "*", "div", "mod", "idiv").index(name)
+        self.is_double = self._code < _MOD and (
+            (_as_double(left) and (_as_double(right) or right.is_number))
+            or (_as_double(right) and left.is_number)
+        )
+        self.is_integer = left.is_integer and right.is_integer and (
+            self._code < _TIMES
+            or (self._code == _MOD and isinstance(right, Constant) and right.constant() != 0)
+        )
+        self.is_number = self.is_double or self.is_integer
+
+    cdef bint number(self, long long node, double* found) except -1:
+        cdef double other = 0
+        cdef bint is_there = self._left.number(node, found)
+        if not self._right.number(node, &other) or not is_there:
+            return False
+        if self._code == _PLUS:
+            found[0] += other
+        elif self._code == _MINUS:
+            found[0] -= other
+        elif self._code == _TIMES:
+            found[0] *= other
+        elif self._code == _DIV:
+            found[0] /= other
+        else:
+            found[0] = fmod(found[0], other)
+        return True
 
     cdef object value(self, long long node):
         found = self.atom(node)
@@ -2502,6 +2638,84 @@ cdef class Arithmetic(Operator):
         return arithmetic(self._name, left, right)
 
 
+cdef bint _as_double(Operator operand) except -1:
+    """Whether an operand of arithmetic is an xs:double, or becomes one, being untyped."""
+    return operand.is_double or isinstance(operand, Path)
+
+
+cdef class NumberCall(Call):
+    """``number`` and rounding functions of one value, the sum and the like of many."""
+
+    cdef int _code
+
+    def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
+        super().__init__(scratch, name, arguments)
+        self._code = NUMBER_CALLS.index(name)
+        is_path = isinstance(self._arguments[0], Path)
+        if len(self._arguments) == 1 and (
+            is_path or (self._code < _SUM and self._arguments[0].is_double)
+        ):
+            self.is_number = True
+            self.is_double = self._code < _SUM
+
+    cdef bint number(self, long long node, double* found) except -1:
+        cdef Operator operand = self._arguments[0]
+        if self._code >= _SUM:
+            return self._of_many(operand, node, found)
+        if isinstance(operand, Path):
+            if not self._first(operand, node, found):
+                return self._code == _NUMBER
+        elif not operand.number(node, found):
+            found[0] = _NAN
+            return self._code == _NUMBER
+        if self._code == _ROUND:
+            found[0] = rounded(found[0])
+        elif self._code == _FLOOR:
+            found[0] = floor(found[0])
+        elif self._code == _CEILING:
+            found[0] = ceil(found[0])
+        elif self._code == _ABS:
+            found[0] = fabs(found[0])
+        return True
+
+    cdef bint _first(self, Path path, long long node, double* found) except -1:
+        """The value of the first node, NaN for none."""
+        cdef Scratch scratch = self._scratch
+        cdef long long first = path.first_node(node)
+        found[0] = _NAN
+        if first == -1:
+            return False
+        scratch.look_at(first)
+        if self._code == _NUMBER:
+            found[0] = number_in(scratch.octets, scratch.first, scratch.last)
+        else:
+            found[0] = scratch.number()
+        return True
+
+    cdef bint _of_many(self, Path path, long long node, double* found) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef int base = path.collect(node)
+        cdef int count = scratch.top - base
+        cdef int i
+        cdef double number
+        scratch.top = base
+        found[0] = 0
+        for i in range(base, base + count):
+            scratch.look_at(scratch.nodes[i])
+            number = scratch.number()
+            if self._code <= _AVG:
+                found[0] += number
+            elif i == base or number != number or (
+                number < found[0] if self._code == _MIN else number > found[0]
+            ):
+                found[0] = number
+                if number != number:  # - NaN
+                    break
+        if self._code == _AVG:
+            found[0] /= count
+        return count > 0 or self._code == _SUM
+
+
 cdef class Negated(Operator):
     """A number with its sign turned."""
 
@@ -2509,7 +2723,14 @@ cdef class Negated(Operator):
 
     def __init__(self, operand: Operator) -> None:
         super().__init__((operand,))
+        self.is_double = self.is_number = _as_double(operand)
         self._operand = operand
+
+    cdef bint number(self, long long node, double* found) except -1:
+        if not self._operand.number(node, found):
+            return False
+        found[0] = -found[0]
+        return True
 
     cdef object value(self, long long node):
         atom = self._operand.atom(node)
@@ -2544,26 +2765,45 @@ cdef class Remembered(Operator):
     cdef Scratch _scratch
     cdef Operator _operand
     cdef int _message
-    cdef dict _known
+    cdef dict _known, _numbers
 
     def __init__(self, scratch: Scratch, operand: Operator) -> None:
         super().__init__((operand,))
+        self.is_number = operand.is_number
         self._scratch = scratch
         self._operand = operand
         self._message = 0
         self._known: dict[int, list[Atom]] = {}
+        self._numbers: dict[int, float | None] = {}
 
     cdef object value(self, long long node):
         return self.items(node)
 
     cdef object items(self, long long node):
-        if self._message != self._scratch.message:
-            self._message = self._scratch.message
-            self._known = {}
+        self._forget()
         known = self._known.get(node)
         if known is None:
             known = self._known[node] = self._operand.items(node)
         return known
+
+    cdef bint number(self, long long node, double* found) except -1:
+        self._forget()
+        known = self._numbers.get(node, self)
+        if known is self:
+            known = found[0] if self._operand.number(node, found) else None
+            self._numbers[node] = known
+        if known is None:
+            return False
+        found[0] = known
+        return True
+
+    cdef int _forget(self) except -1:
+        """What is known of another message."""
+        if self._message != self._scratch.message:
+            self._message = self._scratch.message
+            self._known = {}
+            self._numbers = {}
+        return 0
 
 
 cdef class ItemComparison(Equality):
@@ -2591,7 +2831,7 @@ cdef class ItemComparison(Equality):
         self._relation = relation
         self._right = right
         self._compared = RELATIONS[relation]
-        self._number = right.number() if isinstance(right, Constant) else nan
+        self._number = right.constant() if isinstance(right, Constant) else nan
         self._has_number = not isnan(self._number)
         self.is_costly = not (self._has_number and isinstance(left, Remembered))
         is_second = _is_known(left) or _row_of(left) is not None
@@ -2613,8 +2853,15 @@ cdef class ItemComparison(Equality):
         return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
+        cdef double number = 0
+        cdef double second = 0
+        if self._left.is_number and self._right.is_number:
+            return (
+                self._left.number(node, &number)
+                and self._right.number(node, &second)
+                and compares(number, self._compared, second)
+            )
         left = self._left.items(node)
-        cdef double number
         if self._has_number and len(left) == 1 and type(left[0]) is float:
             number = left[0]
             if number == number:  # - not NaN
@@ -2672,6 +2919,12 @@ cdef class ValueComparison(Operator):
         self._right = right
 
     cdef object value(self, long long node):
+        cdef double number = 0
+        cdef double other = 0
+        if self._left.is_number and self._right.is_number:
+            if self._left.number(node, &number) and self._right.number(node, &other):
+                return [compares(number, RELATIONS[self._relation], other)]
+            return []
         left = self._left.atom(node)
         right = self._right.atom(node)
         if left is None or right is None:
@@ -2996,11 +3249,12 @@ cdef class OperatorTable:
     cdef object compute(self, int number, int element, int items):
         """The atomic values that an expression has of an element, as far as they count; None where
         it raises an error, or costs too much (``gave_up``).  Of a path those of the nodes from a
-        place of the stack on, which the caller takes off."""
+        place of the stack on, which the caller takes off; a float for one number."""
         cdef Operator asked = self._operators[number]
         cdef Scratch scratch = self.scratch
         cdef long long node = KINDS * element
         cdef long long spent
+        cdef double value = 0
         cdef int base
         self._look()
         spent = self._spent.get(number, 0)
@@ -3013,6 +3267,9 @@ cdef class OperatorTable:
                 base = (<Path>asked).collect(node)
                 if items != ONLY_ITEM or scratch.top <= base + 1:
                     found = base
+            elif asked.is_number and items != FIRST_ITEM:
+                if asked.number(node, &value):
+                    found = value
             elif items == EACH_ITEM:
                 found = asked.items(node)
             elif items == ONLY_ITEM:

@@ -11,7 +11,7 @@ import pytest
 from formats.text import parse_text
 from tests.yfilter.interpreted import matches
 from yfilter import Matcher, MatchLimits, ProfileRefused
-from yfilter.index.candidates import as_double, is_exact
+from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
 
@@ -138,8 +138,8 @@ def test_an_exact_number_compares_with_exact_constants_as_it_is() -> None:
     rng = Random(3)
     constants = [Decimal(f"{rng.uniform(-9, 9):.{rng.randint(0, 14)}f}") for _ in range(200)]
     for constant in constants:
-        for change in (Decimal(0), Decimal("1e-20"), Decimal("-1e-20"), Decimal("1e-30")):
-            number = constant + change
+        near = [constant + Decimal(change) for change in (0, "1e-20", "-1e-20", "1e-30")]
+        for number in (*near, Decimal(float(constant))):
             for other in (constant, rng.choice(constants)):
                 assert is_exact(other)
                 assert (as_double(number) < float(other)) == (number < other)
