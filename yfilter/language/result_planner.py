@@ -147,16 +147,11 @@ class PlanDraft:
                 predicates += (kind, number, slot)
         paths = [number for path in self._paths for number in path]
         steps = [number for step in self._steps for number in step]
-        plan.set_rows(
-            (column, paths, steps, predicates),
-            tuple(self._tests),
-            tuple(self._texts),
-            tuple(self._constants),
-            tuple(self._foreign),
-            tuple(self._contexts),
-            tuple(self._joins.values()),
-            self._slots,
-        )
+        plan.tests, plan.texts = tuple(self._tests), tuple(self._texts)
+        plan.constants, plan.foreign = tuple(self._constants), tuple(self._foreign)
+        plan.contexts, plan.joins = tuple(self._contexts), tuple(self._joins.values())
+        plan.slots = self._slots
+        plan.set_columns(column, paths, steps, predicates)
         plan.repeats = self._repeats
         return column
 

@@ -199,7 +199,6 @@ cdef class ResultPlan:
     cdef public int each, around
     cdef public tuple tests, texts, constants, foreign, contexts, joins
     cdef public int slots
-    cdef object _row_column, _path_column, _step_column, _predicate_column, _number_column
     cdef const int[::1] rows, paths, steps, predicates
     cdef int[::1] numbers
     cdef public long long stamp
@@ -219,30 +218,15 @@ cdef class ResultPlan:
         self.contexts: tuple[dict[str, str], ...] = ()
         self.joins: tuple[tuple[int, int, int], ...] = ()
 
-    def set_rows(
-        self, columns: tuple[list[int], list[int], list[int], list[int]],
-        tests: tuple[NameTest, ...], texts: tuple[bytes, ...], constants: tuple[object, ...],
-        foreign: tuple[Foreign, ...], contexts: tuple[dict[str, str], ...],
-        joins: tuple[tuple[int, int, int], ...], slots: int
+    def set_columns(
+        self, rows: list[int], paths: list[int], steps: list[int], predicates: list[int]
     ) -> None:
-        """Rows, paths, steps and predicates, and what they refer to."""
-        self._row_column = array("i", columns[0])
-        self._path_column = array("i", columns[1])
-        self._step_column = array("i", columns[2])
-        self._predicate_column = array("i", columns[3])
-        self._number_column = array("i", bytes(4 * len(tests)))
-        self.rows = self._row_column
-        self.paths = self._path_column
-        self.steps = self._step_column
-        self.predicates = self._predicate_column
-        self.numbers = self._number_column
-        self.tests = tests
-        self.texts = texts
-        self.constants = constants
-        self.foreign = foreign
-        self.contexts = contexts
-        self.joins = joins
-        self.slots = slots
+        """What the plan consists of, behind what these numbers refer to."""
+        self.rows = array("i", rows)
+        self.paths = array("i", paths)
+        self.steps = array("i", steps)
+        self.predicates = array("i", predicates)
+        self.numbers = array("i", bytes(4 * len(self.tests)))
 
 
 # -------------------------------------------------------------------------------------------------
@@ -282,7 +266,6 @@ cdef class PlanPaths:
     cdef long long _visits, _tuples, _bytes, _look_at, _step
     cdef double _began, _looked
     cdef Py_ssize_t _settled
-    cdef object _node_column, _slot_column
     cdef int[::1] _nodes, _slots
     cdef int _top, _elements
     cdef bytearray _masks
@@ -297,10 +280,8 @@ cdef class PlanPaths:
         self._evaluator: MessageEvaluator | None = None
         self._names: dict[tuple[str, str], int] = {}
         self._elements = len(stream)
-        self._node_column = array("i", bytes(4 * 64))
-        self._nodes = self._node_column
-        self._slot_column = array("i", bytes(4 * 8))
-        self._slots = self._slot_column
+        self._nodes = array("i", bytes(4 * 64))
+        self._slots = array("i", bytes(4 * 8))
         self._masks = bytearray()
         self._joined: list[dict[bytes, list[int]]] = []
         self._top = 0
@@ -313,8 +294,7 @@ cdef class PlanPaths:
             for test in range(len(plan.tests)):
                 plan.numbers[test] = self._number(plan.tests[test])
         if plan.slots > len(self._slots):
-            self._slot_column = array("i", bytes(4 * plan.slots))
-            self._slots = self._slot_column
+            self._slots = array("i", bytes(4 * plan.slots))
         return 0
 
     cdef int _allow(self) except -1:
@@ -475,8 +455,7 @@ cdef class PlanPaths:
 
     cdef int _push(self, int node) except -1:
         if self._top >= len(self._nodes):
-            self._node_column = array("i", self._node_column.tobytes() * 2)
-            self._nodes = self._node_column
+            self._nodes = array("i", bytes(self._nodes) * 2)
         self._nodes[self._top] = node
         self._top += 1
         return 0
