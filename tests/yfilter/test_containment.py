@@ -227,6 +227,11 @@ def test_covering_is_transitive_on_a_sample() -> None:
         ('starts-with(@s, "ab")', 'starts-with(@s, "abc")', False),
         ('contains(@s, "abc")', 'contains(@s, "b")', True),
         ('text() = "abc"', 'contains(text(), "b")', False),  # with two texts an error
+        ('@s contains text "A b"', '@s contains text "b"', True),
+        ('@s contains text "ab"', '@s contains text "a.*" using wildcards', True),
+        ('text() contains text "a b"', 'text() contains text "a"', True),
+        ('@s contains text "ab"', '@s contains text "b"', False),
+        ('@s contains text "ab"', '@s contains text "ab" using case sensitive', False),
         ('@s = "5"', "@s < 6", True),
         ("@s = 5", '@s = "5"', False),
         ('@s < "b"', '@s <= "c"', True),

@@ -9,6 +9,7 @@ on a line::
     @n < 3      implies  @n < 5, @n <= 3, @n != 3, @n
     @s = "abc"  implies  starts-with(@s, "ab"), contains(@s, "c"), @s != "x", @s < "b",
                          @s = ("abc", "d")
+    @s contains text "storm warning"  implies  @s contains text "storm"
 
 The answer yes is always right.  No can be wrong: for functions it does not know, and where several
 conditions together imply what none does alone.
@@ -28,6 +29,7 @@ from yfilter.language import query_ast as ast
 from yfilter.language.atoms import compare, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.numbers import parse_double
+from yfilter.language.words import word_condition
 
 Value: TypeAlias = str | float
 
@@ -220,7 +222,12 @@ _STRING_TESTS: Mapping[tuple[str, str], Callable[[str, str], bool]] = {
 def _string_test_follows(
     special: ast.Expression, known: LeafCondition | None, general: ast.Expression
 ) -> bool:
-    """``contains(@s, "b")`` and its like; only where there is one value, for more are an error."""
+    """``contains(@s, "b")`` and its like; only where there is one value, for more are an error.
+    ``contains text`` and its like hold for some value, and so of the same one."""
+    words, fewer = word_condition(special), word_condition(general)
+    if words is not None and fewer is not None:
+        is_alike = words[:2] == fewer[:2] and len(words.needles) == len(fewer.needles) == 1
+        return is_alike and fewer.needles[0] in words.needles[0]
     wanted = _string_test(general)
     if wanted is None:
         return False
