@@ -211,6 +211,8 @@ def test_words_are_looked_up_and_no_candidate_verified() -> None:
         matcher.add(f'//e[@k contains text "v{number} x{number}" any word]')
     found = matcher.matched_ids(b'<e k="(V123, v5"/>')
     assert set(found) == {"p21", "p23", "p24", "p493", "p496"}
+    many = " ".join(f"y{number}" for number in range(500))
+    assert set(matcher.matched_ids(f'<e k="{many} V123"/>'.encode())) == {"p493", "p496"}
     sizes = matcher.statistics()
     assert (sizes.operators, sizes.candidates_profile) == (0, 0)
 

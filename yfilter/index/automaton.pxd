@@ -161,6 +161,7 @@ cpdef enum:
     ENDS_WITH = 3
     MATCHES = 4
     SPACED = 4  # and one of words.Spacing: in a text that is spaced so
+    CASELESS = 8
 
 
 @cython.final
@@ -365,12 +366,16 @@ cdef class TextTests:
     cdef dict _patterns
     cdef int[::1] found
     cdef int[::1] _seen
+    cdef unsigned char[::1] _spaced
     cdef int _count, _search
 
     cpdef int add(self, int attribute, bytes key, int atom) except -1
     cpdef int remove(self, int attribute, bytes key) except -1
     cdef int find(self, int attribute, bytes values, int first, int last) except -1
-    cdef int _walk(self, int root, bytes values, int first, int last) except -1
+    cdef int _space(self, const unsigned char* data, int first, int last, int spacing) except -2
+    cdef int _walk(
+        self, int root, const unsigned char* data, int first, int last, bint at_words
+    ) except -1
     cdef int _emit(self, int atom) except -1
 
 

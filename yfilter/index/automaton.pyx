@@ -15,7 +15,9 @@ from yfilter.index.pattern_set import PatternSet
 from yfilter.language.numbers import number_text
 from yfilter.language.query_ast import ANY, Expression, NameTest
 from yfilter.language.query_text import unparse
-from yfilter.language.words import NOWHERE, WORD_FUNCTIONS, described, needles_of, spaced
+from yfilter.language.words import (
+    NOWHERE, SPACED_OCTETS, WORD_FUNCTIONS, described, needles_of, spaced,
+)
 
 from yfilter.index.value_hash cimport value_hash
 
@@ -1951,6 +1953,9 @@ cdef inline size_t _address(name) noexcept:
 
 cdef enum:
     _NO_OCTET = 256
+    _NO_ASCII = 0xFF  # in SPACED_OCTETS
+    _SPACE = 32
+    _SEARCHES_MAX = 0x7FFFFFFF
 
 
 cdef class TextTests:
@@ -1962,6 +1967,7 @@ cdef class TextTests:
         self._patterns: dict[int, PatternSet] = {}  # by attribute
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
+        self._spaced = octets(256)
         self._count = 0
         self._search = 0
 
@@ -1979,7 +1985,8 @@ cdef class TextTests:
         node = trie.extend(1, attribute << EDGE_SHIFT)
         if key[1] > SPACED:
             node = trie.extend(node, (_NO_OCTET + key[1]) << EDGE_SHIFT)
-        for i in range(2, len(key)):
+        # The walk for words begins behind spaces.
+        for i in range(2 + (SPACED < key[1] < CASELESS), len(key)):
             node = trie.extend(node, data[i] << EDGE_SHIFT)
         self._queries[attribute, key] = trie.add_query(node, key[1], atom)
         return 0
@@ -1996,29 +2003,72 @@ cdef class TextTests:
 
     cdef int find(self, int attribute, bytes values, int first, int last) except -1:
         """How many tests hold for ``values[first:last]``."""
+        cdef const unsigned char* data = values
         cdef Trie trie = self._trie
         cdef int root = trie.child(1, attribute << EDGE_SHIFT)
-        cdef int node, kind
+        cdef int node, kind, length
+        cdef bint at_words
         self._count = 0
+        if self._search == _SEARCHES_MAX:
+            self._seen = ints(len(self._seen))
+            self._search = 0
         self._search += 1
         if self._patterns and attribute in self._patterns:
             for atom in self._patterns[attribute].find(values[first:last]):
                 self._emit(atom)
         if root:
-            self._walk(root, values, first, last)
-            for kind in range(SPACED + 1, SPACED + 5):
+            self._walk(root, data, first, last, False)
+            for kind in range(SPACED + 1, CASELESS + 1):
                 node = trie.child(root, (_NO_OCTET + kind) << EDGE_SHIFT)
-                if node:
-                    text = spaced(values[first:last], kind - SPACED)
-                    self._walk(node, text, 0, len(text))
+                if node == 0:
+                    continue
+                length = self._space(data, first, last, kind - SPACED)
+                if length >= 0:
+                    self._walk(node, &self._spaced[0], 1, length, True)
+                    continue
+                text = spaced(values[first:last], kind - SPACED)
+                at_words = kind != CASELESS
+                self._walk(node, text, at_words, len(text), at_words)
         return self._count
 
-    cdef int _walk(self, int root, bytes values, int first, int last) except -1:
-        """Emit the tests in a trie of octets that hold for ``values[first:last]``."""
-        cdef const unsigned char* data = values
+    cdef int _space(self, const unsigned char* data, int first, int last, int spacing) except -2:
+        """How long ``data`` is, spaced, as ``_spaced`` is then; -1 for one that is not of ASCII."""
+        # PERF: as words.spaced has it, octet by octet.
+        cdef const unsigned char* table
+        cdef unsigned char octet
+        cdef unsigned char* found
+        cdef int length = 1
+        cdef int i
+        known = SPACED_OCTETS.get(spacing)
+        if known is None:
+            return -1
+        table = known
+        if last - first + 2 > len(self._spaced):
+            self._spaced = octets(2 * (last - first))
+        found = &self._spaced[0]
+        found[0] = _SPACE
+        for i in range(first, last):
+            octet = table[data[i]]
+            if octet == _NO_ASCII:
+                return -1
+            if octet != _SPACE or found[length - 1] != _SPACE:
+                found[length] = octet
+                length += 1
+        if found[length - 1] != _SPACE:
+            found[length] = _SPACE
+            length += 1
+        return length
+
+    cdef int _walk(
+        self, int root, const unsigned char* data, int first, int last, bint at_words
+    ) except -1:
+        """Emit the tests in a trie of octets that hold for ``data[first:last]``; those that begin
+        behind a space, or anywhere."""
         cdef Trie trie = self._trie
         cdef int start, at, node, query, kind
         for start in range(first, last):
+            if at_words and data[start - 1] != _SPACE:
+                continue
             node = root
             at = start
             # PERF: the bits of a node's edges spare nearly all look-ups.

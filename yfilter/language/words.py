@@ -241,11 +241,14 @@ def holds(spaced_text: bytes, needles: list[bytes], every: bool) -> bool:
     return (all if every else any)(needle in spaced_text for needle in needles)
 
 
-_OTHERS = bytes(code for code in range(128) if not chr(code).isalnum())
-_ALNUM = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
-_ALNUM_FOLDED = bytes.maketrans(
-    _OTHERS + bytes(range(65, 91)), b" " * len(_OTHERS) + bytes(range(97, 123))
-)
+_ALNUM = bytes(code if chr(code).isalnum() else 32 for code in range(128)) + b"\xff" * 128
+SPACED_OCTETS = {
+    Spacing.TOKENS: bytes.maketrans(b"\t\n\r", b"   "),
+    Spacing.WORDS: _ALNUM,
+    Spacing.FOLDED: _ALNUM.lower(),
+}
+"""What octets of a text become, of which spaces are put together; 0xff for those that are not of
+ASCII, if these have to be looked at as characters."""
 
 
 def spaced(octets: bytes, spacing: int) -> bytes:
@@ -259,7 +262,7 @@ def spaced(octets: bytes, spacing: int) -> bytes:
             octets = octets.decode().translate(_variants_of_ascii()).encode()
         return b"%b%b%b" % (START.encode(), octets.lower(), END.encode())
     elif octets.isascii():
-        parts = octets.translate(_ALNUM if spacing == Spacing.WORDS else _ALNUM_FOLDED).split()
+        parts = octets.translate(SPACED_OCTETS[Spacing(spacing)]).split()
     else:
         text = octets.decode()
         found = _words().findall(text if spacing == Spacing.WORDS else text.casefold())
