@@ -24,9 +24,9 @@ from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.patterns import compile_pattern
-from yfilter.language.positions import uses_position
+from yfilter.language.positions import INVERSE, uses_position
 from yfilter.language.re2_patterns import as_re2
-from yfilter.language.subexpressions import all_within
+from yfilter.language.subexpressions import all_within, new_focus, same_focus
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, is_at_most_one, plain_test
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
@@ -162,7 +162,7 @@ def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
     base = replace(path, steps=(*before, replace(last, predicates=tuple(kept))))
     value: ast.Expression
     match predicate:
-        case ast.Literal(int(place)) if not before and not last.descendant:
+        case ast.Literal(int(place)) if not (before or last.descendant or _is_of_many(base)):
             count = ast.FunctionCall("count", (base,))
             value = ast.Operation("to", (ast.Literal(1), count))
             return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, path)
@@ -234,6 +234,7 @@ def _is_column(value: ast.Expression) -> bool:
         return False
     return (
         not uses_position(value)
+        and not _is_of_many(value)
         and all(isinstance(part, _COMPUTED) for part in parts)
         and any(map(_reads_context, parts))
         and not any(
@@ -241,6 +242,22 @@ def _is_column(value: ast.Expression) -> bool:
             for part in parts
         )
     )
+
+
+def _is_of_many(value: ast.Expression) -> bool:
+    """Whether it is of all nodes before or behind the element, which an operator asks for once
+    for all elements; a number of these is a value of its own."""
+    match value:
+        case ast.FunctionCall("count", (ast.PathExpression(ast.Origin.CONTEXT, (step,)),)):
+            return any(map(_is_of_many, step.predicates))
+        case ast.PathExpression(_, steps) if any(map(_leads_to_many, steps)):
+            return True
+    return any(map(_is_of_many, (*same_focus(value), *new_focus(value))))
+
+
+def _leads_to_many(step: ast.LocationStep) -> bool:
+    is_placed = bool(step.predicates) and isinstance(step.predicates[0], ast.Literal)
+    return step.axis in INVERSE and not is_placed
 
 
 def _reads_context(expression: ast.Expression) -> bool:

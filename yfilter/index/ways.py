@@ -42,6 +42,7 @@ from yfilter.index.element_condition import (
     derived_of,
 )
 from yfilter.language.implied_paths import implied
+from yfilter.language.positions import INVERSE
 from yfilter.language.query_ast import (
     Comparison,
     Expression,
@@ -120,8 +121,24 @@ def _divided(
                 others.append(part)
             else:
                 kept.append(part)
+                if len(others) < OTHERS_MAX:
+                    others += _anywhere(part)
         found.append(step if not others else replace(step, predicates=tuple(kept)))
     return tuple(found), others
+
+
+def _anywhere(part: Expression) -> Iterator[PathExpression]:
+    """The path from the message that has to be there where a value is before or behind an element:
+    ``//v[. = "x"]`` of ``preceding::v = "x"``."""
+    match part:
+        case Comparison(
+            PathExpression(Origin.CONTEXT, (first, *rest)), Operator.EQ, Literal() as literal
+        ) if first.axis in INVERSE and first.kind is NodeKind.ELEMENT:
+            equal = Comparison(PathExpression(Origin.CONTEXT, tuple(rest)), Operator.EQ, literal)
+            anywhere = LocationStep(True, first.kind, first.test, (equal,))
+            path = PathExpression(Origin.MESSAGE, (anywhere,))
+            if is_plain_path(path):
+                yield path
 
 
 def way_of_path(path: LinearPath) -> Way:

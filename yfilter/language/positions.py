@@ -119,7 +119,7 @@ def straight(path: ast.PathExpression) -> ast.PathExpression:
     return path if len(steps) == len(path.steps) else replace(path, steps=tuple(steps))
 
 
-_INVERSE = {
+INVERSE = {
     ast.Axis.FOLLOWING_SIBLING: ast.Axis.PRECEDING_SIBLING,
     ast.Axis.PRECEDING_SIBLING: ast.Axis.FOLLOWING_SIBLING,
     ast.Axis.FOLLOWING: ast.Axis.PRECEDING,
@@ -151,11 +151,11 @@ def _said_downward(
         predicates = (*last.predicates, *kept, *step.predicates)
         return [*steps[:-1], replace(last, predicates=predicates)]
     is_near = step.axis in (ast.Axis.FOLLOWING_SIBLING, ast.Axis.PRECEDING_SIBLING)
-    if step.axis not in _INVERSE or not (is_near or (len(steps) == 1 and last.descendant)):
+    if step.axis not in INVERSE or not (is_near or (len(steps) == 1 and last.descendant)):
         return None
     if any(each.predicates for each in steps):
         return None
-    before = replace(last, descendant=False, axis=_INVERSE[step.axis])
+    before = replace(last, descendant=False, axis=INVERSE[step.axis])
     predicates = (*step.predicates, ast.PathExpression(ast.Origin.CONTEXT, (before,)))
     return [
         *steps[:-1],

@@ -10,6 +10,8 @@ a path compared with literals            ``SomeValue`` with a value test
 a path compared with a path              ``PathJoin``, by a hash of values
 ``count(path) > 2``, ``exists``, ``not`` ``CountIs``, ``Exists``, ``Not``
 ``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
+``a | b``, ``a except b``, ``a << b``    ``Combined``, ``NodeComparison``
+FLWOR without order and groups           ``Let``, ``Binding``, ``Tried``
 other functions, arithmetic, casts       the operators in values.py
 anything else                            ``Interpreted``, for the smallest such part
 =======================================  ==================================================
@@ -236,7 +238,7 @@ class Compiler:
             else:
                 raise NotCompiled
         elif expression.start is not None:
-            origin, source = op.FROM_NODES, self._nodes(expression.start, scope)
+            origin, source = op.FROM_NODES, self._given(expression.start, scope)
         rest = expression.steps
         is_filtered = rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None
         if source is not None and is_filtered:
@@ -250,7 +252,7 @@ class Compiler:
         match expression:
             case ast.Operation("|" | "intersect" | "except", operands) | ast.Sequence(operands):
                 name = expression.name if isinstance(expression, ast.Operation) else ","
-                parts = [self._nodes(operand, scope) for operand in operands]
+                parts = [self._given(operand, scope) for operand in operands]
                 return op.Combined(self._scratch, name, parts)
             case ast.Mapped(left, right) if not uses_position(right):
                 return op.Each(self._nodes(left, scope), self._nodes(right, scope))
@@ -262,6 +264,14 @@ class Compiler:
                 return self.path(expression, scope)
             case _:
                 raise NotCompiled
+
+    def _given(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
+        """``_nodes``; those that depend on the message alone are found once for all who ask."""
+        if _stands_alone(expression):
+            once = self._holder.shared(expression)
+            if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Path):
+                return once.operand
+        return self._nodes(expression, scope)
 
     def _steps(self, step: ast.LocationStep, scope: Scope) -> list[op.PathStep]:
         """A step, behind that which ``//`` stands for where positions count."""
@@ -326,7 +336,7 @@ class Compiler:
                     return op.SomeValue(self.path(left, scope), test)
             elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
                 return op.Both(self._conditions(parts, scope), some=True)
-            elif isinstance(left, ast.PathExpression) and isinstance(right, ast.PathExpression):
+            else:
                 return op.PathJoin(self.path(left, scope), relation, self.path(right, scope))
         except (NotCompiled, ValueError):
             pass
