@@ -1892,7 +1892,9 @@ cdef class Constant(Operator):
         self._items = list(items)
         self._number = self.constant()
         self.is_number = not isnan(self._number) and is_exact(self._items[0])
-        self.is_integer = isinstance(self._items[0], int) and abs(self._number) < 1 << 31
+        self.is_integer = (
+            self.is_number and isinstance(self._items[0], int) and abs(self._number) < 1 << 31
+        )
 
     cdef object value(self, long long node):
         return self._items
