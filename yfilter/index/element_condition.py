@@ -250,6 +250,8 @@ def _is_of_many(value: ast.Expression) -> bool:
     match value:
         case ast.FunctionCall("count", (ast.PathExpression(ast.Origin.CONTEXT, (step,)),)):
             return any(map(_is_of_many, step.predicates))
+        case ast.PathExpression(ast.Origin.MESSAGE):
+            return False
         case ast.PathExpression(_, steps) if any(map(_leads_to_many, steps)):
             return True
     return any(map(_is_of_many, (*same_focus(value), *new_focus(value))))
