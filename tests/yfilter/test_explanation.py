@@ -126,6 +126,10 @@ def test_who_decides_a_condition(condition: str, by: str) -> None:
         ('//a[@n = ("1", "2")]', '//a[@n = "1"] or //a[@n = "2"]'),
         ("/o/b | //c[not(d)]", "/o/b or //c, then what is left"),
         ('//a[contains-token(@n, "x")]', '//a[@n contains-token "x"]'),
+        (
+            "//a[contains(concat(' ', normalize-space(@n), ' '), ' x ')]",
+            '//a[@n contains-token "x"]',
+        ),
         ('//a[@n contains text "Storm"]', '//a[@n contains text "storm"]'),
         (
             '//a[@n contains text {"B c", "d"}]',

@@ -185,6 +185,13 @@ def word_condition(condition: ast.Expression) -> WordCondition | None:
             return None
 
 
+def token_source(column: ast.Expression, text: str) -> ast.Expression | None:
+    """The value that ``contains(column, text)`` asks for a token of, as ``contains-token`` does."""
+    found = word_condition(ast.FunctionCall("contains", (column, ast.Literal(text))))
+    is_token = found is not None and found.needles == needles_of("contains-token", [text])
+    return found.source if found is not None and is_token else None
+
+
 def each_word(call: ast.FunctionCall, text: str) -> tuple[ast.Expression, ...]:
     """``contains text`` for any or all words of a string as a call for each word; the call itself
     where there is none."""
