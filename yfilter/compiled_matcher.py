@@ -52,7 +52,6 @@ from yfilter.index.ways import Ways, ways_of
 from yfilter.language.budget import too_much_time
 from yfilter.language.interpreted_result import first_told, selected, tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part
-from yfilter.language.positions import divided, is_positional
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression, Profile
 from yfilter.language.query_parser import parse_profile, reread
@@ -230,7 +229,7 @@ class Answers:
         acquire = self._operators.acquire
         bound = []
         for path in answer.paths:
-            base, condition = divided(path)
+            base, condition = path.divided()
             bound.append((acquire(base), 0 if condition is None else acquire(condition)))
         answer.bound = tuple(bound)
 
@@ -397,7 +396,7 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
     """For the one step of a path, whatever its name; None where that does not say what is asked."""
     assert isinstance(tree, PathExpression)
-    if any(map(is_positional, tree.steps[0].predicates)):
+    if tree.steps[0].is_positional:
         return None
     try:
         part = _part(Profile(tree))

@@ -38,7 +38,6 @@ from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
 from yfilter.language.query_text import unparse
-from yfilter.language.subexpressions import same_focus
 
 # -------------------------------------------------------------------------------------------------
 # Explain a graph profile: its parts in their order, and how many bindings each leaves.
@@ -330,7 +329,7 @@ class _Walk:
                 if not following:
                     return self._near_miss(bare, nodes)
                 nodes = following
-        found = (self._near_miss_within(part, nodes) for part in same_focus(condition))
+        found = (self._near_miss_within(part, nodes) for part in condition.same_focus())
         return next(filter(None, found), "")
 
     def _name(self, node: Node) -> tuple[str, str] | None:

@@ -45,7 +45,6 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_accepted
 from yfilter.language.shapes import MARK, Blank, NeedsWords, PlainPath, Shaped, Word, parts_of
-from yfilter.language.subexpressions import all_within
 
 # -------------------------------------------------------------------------------------------------
 # TextShapes: the needs of profiles that differ only in their constants, without parsing them.
@@ -315,7 +314,7 @@ def _is_relative(tree: Expression) -> bool:
     """Whether the conditions of ``/*[…]`` have no path that starts at the message."""
     return not any(
         isinstance(part, PathExpression) and part.origin is Origin.MESSAGE
-        for part in all_within(tree)
+        for part in tree.within()
         if part is not tree
     )
 
@@ -334,5 +333,5 @@ def _constants(selection: Expression) -> Iterator[int]:
 
 def _literals(expression: Expression) -> set[int]:
     """All blanks that are literals."""
-    literals = (part.value for part in all_within(expression) if isinstance(part, Literal))
+    literals = (part.value for part in expression.within() if isinstance(part, Literal))
     return {value.number for value in literals if isinstance(value, Blank)}

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from formats.names import QualifiedName
-from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, Kinds, kinds_after, kinds_of
+from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, Kinds
 from yfilter.language.path_parser import Scope
 from yfilter.language.query_ast import (
     ANY,
@@ -180,7 +180,7 @@ class ProfileMaker:
         origins += [Origin.VARIABLE] * 6 if nodes else []
         origin = origin or self._one_of(*origins)
         variable = self._one_of(*nodes) if origin is Origin.VARIABLE else ""
-        kinds = kinds_of(PathExpression(origin, (), variable), scope.variables, scope.context)
+        kinds = PathExpression(origin, (), variable).kinds(scope.variables, scope.context)
         least = 1 if spine or origin is Origin.MESSAGE else 0
         steps: list[LocationStep] = []
         for _ in range(self._draw(st.integers(least, 3))):
@@ -188,7 +188,7 @@ class ProfileMaker:
             if step is None:
                 break
             steps.append(step)
-            kinds = kinds_after(kinds, step.kind, step.descendant)
+            kinds = step.kinds_from(kinds)
         return PathExpression(origin, tuple(steps), variable)
 
     def _step(self, scope: Scope, kinds: Kinds, *, spine: bool) -> LocationStep | None:
@@ -198,10 +198,10 @@ class ProfileMaker:
             choices += [NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.PARENT]
         kind = self._one_of(*choices)
         descendant = kind is not NodeKind.PARENT and self._one_of(True, False, False)
-        selected = kinds_after(kinds, kind, descendant)
+        selected = LocationStep(descendant, kind, None).kinds_from(kinds)
         if not selected:
             kind, descendant = NodeKind.ELEMENT, False
-            selected = kinds_after(kinds, kind, descendant)
+            selected = LocationStep(descendant, kind, None).kinds_from(kinds)
             if not selected:
                 return None
         predicates: tuple[Expression, ...] = ()
@@ -242,18 +242,18 @@ class ProfileMaker:
             if self._one_of(True, False):
                 path = self._path(scope)
                 clause: ForClause | LetClause = ForClause(self._variable(), path)
-                kinds = kinds_of(path, scope.variables, scope.context)
+                kinds = path.kinds(scope.variables, scope.context)
             else:
                 value = self._one_of(self._path, self._string, self._number)(scope)
                 clause = LetClause(self._variable(), value)
-                kinds = kinds_of(value, scope.variables, scope.context)
+                kinds = value.kinds(scope.variables, scope.context)
             scope = scope.with_variable(clause.variable, kinds)
             found.append(clause)
         where = self.condition(scope) if self._one_of(True, True, False) else None
         result: Expression | None = None
         if self._one_of(True, False, False):
             path = self._path(scope)
-            kinds = kinds_of(path, scope.variables, scope.context)
+            kinds = path.kinds(scope.variables, scope.context)
             if not kinds & ~(PARENTS if element_result else ~ItemKind.ATTRIBUTE):
                 result = path
         if result is None:
@@ -281,7 +281,7 @@ class ProfileMaker:
                 continue
             is_attribute = False
             if not isinstance(part, str):
-                kinds = kinds_of(part, scope.variables, scope.context)
+                kinds = part.kinds(scope.variables, scope.context)
                 is_attribute = bool(kinds & ItemKind.ATTRIBUTE)
                 if is_attribute and not is_attribute_place:
                     part = FunctionCall("string", (part,))
@@ -319,7 +319,7 @@ class ProfileMaker:
                 return self._constructor(scope, namespaces)
             case "flwor":
                 clause = ForClause(self._variable(), self._path(scope))
-                kinds_bound = kinds_of(clause.path, scope.variables, scope.context)
+                kinds_bound = clause.path.kinds(scope.variables, scope.context)
                 inside = scope.with_variable(clause.variable, kinds_bound)
                 return self._flwor(inside, (clause,), namespaces=namespaces)
             case _:

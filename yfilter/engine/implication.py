@@ -29,7 +29,6 @@ from yfilter.language import query_ast as ast
 from yfilter.language.atoms import compare, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.numbers import parse_double
-from yfilter.language.words import word_condition
 
 Value: TypeAlias = str | float
 
@@ -224,7 +223,7 @@ def _string_test_follows(
 ) -> bool:
     """``contains(@s, "b")`` and its like; only where there is one value, for more are an error.
     ``contains text`` and its like hold for some value, and so of the same one."""
-    words, fewer = word_condition(special), word_condition(general)
+    words, fewer = special.word_condition(), general.word_condition()
     if words is not None and fewer is not None:
         is_alike = words[:2] == fewer[:2] and len(words.needles) == len(fewer.needles) == 1
         return is_alike and fewer.needles[0] in words.needles[0]

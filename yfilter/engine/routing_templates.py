@@ -37,9 +37,8 @@ from yfilter.errors import ProfileRefused
 from yfilter.graph.query_shapes import MadeOfWords
 from yfilter.language.implied_paths import with_implied
 from yfilter.language.matching_path import matching_path
-from yfilter.language.query_ast import Expression, NameTest, Profile
+from yfilter.language.query_ast import Expression, Literal, NameTest, Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.query_text import written_word
 from yfilter.language.shape_cache import STEPS_MAX
 from yfilter.language.shapes import (
     NeedsWords,
@@ -119,7 +118,7 @@ class _Selection(NamedTuple):
             if not isinstance(word, str):
                 word = str(word)
             elif "&" in word or '"' in word or "\r" in word:
-                word = written_word(word)
+                word = Literal(word).word
             parts[2 * place + 1] = word
         return "".join(parts)
 

@@ -21,7 +21,6 @@ from enum import Enum
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.node_functions import NODE_FUNCTIONS
-from yfilter.language.positions import fold_parents, is_plain_step
 
 CONTEXT_ITEM = ast.PathExpression(ast.Origin.CONTEXT, ())
 
@@ -48,7 +47,7 @@ def take_apart(condition: ast.Expression) -> Iterator[tuple[ConditionKind, ast.E
 
 
 def _take_path_apart(path: ast.PathExpression) -> Iterator[tuple[ConditionKind, ast.Expression]]:
-    own, steps = take_self(fold_parents(path.steps))
+    own, steps = take_self(path.folded())
     for condition in own:
         yield from take_apart(condition)
     elements, rest = split_steps(steps)
@@ -69,7 +68,7 @@ def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
             return ()
         case ast.PathExpression(
             ast.Origin.CONTEXT, (ast.LocationStep(kind=ast.NodeKind.SELF) as step,)
-        ) if is_plain_step(step):
+        ) if step.is_plain:
             return tuple(part for nested in step.predicates for part in conjuncts(nested))
         case _:
             return (condition,)
@@ -120,7 +119,7 @@ def as_existence(condition: ast.Expression) -> ast.PathExpression | None:
 
 def is_plain_path(path: ast.PathExpression) -> bool:
     """Whether every step of the path may be taken apart."""
-    return path.start is None and all(map(is_plain_step, path.steps))
+    return path.start is None and all(step.is_plain for step in path.steps)
 
 
 def split_steps(

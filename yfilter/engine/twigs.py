@@ -33,7 +33,6 @@ from yfilter.engine.step_conditions import (
     take_self,
 )
 from yfilter.language import query_ast as ast
-from yfilter.language.positions import downward, fold_parents
 from yfilter.language.shapes import Blank, NeedsWords
 
 
@@ -136,10 +135,10 @@ class _Alternatives:
             return self._of_path(start) if isinstance(start, ast.PathExpression) else _EVERY
         if not is_plain_path(path):
             # What it asks for without positions, up to the first step that does not lead down.
-            path = downward(path).path
+            path = path.downward().path
             if not path.steps:
                 return _EVERY
-        steps = fold_parents(path.steps)
+        steps = path.folded()
         if path.origin is ast.Origin.MESSAGE:
             return self._of_absolute_path(replace(path, steps=steps))
         if path.origin is ast.Origin.VARIABLE:

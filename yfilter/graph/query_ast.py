@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from formats.graph.vocabulary import XSD
 from yfilter.language.comparison import Operator
+from yfilter.language.query_ast import Expression
 
 INSTANCE_PROPERTY = "urn:onyx:graph:instance"
 """Stands for ``a/rdfs:subClassOf*`` in ``GraphQuery.whole``: who answers that has such a triple
@@ -219,7 +220,7 @@ class ResultSyntax(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class GraphQuery:
+class GraphQuery(Expression):
     """A graph profile.
 
     ``variables`` of a SELECT in their order (``*`` is written out), ``template`` of a CONSTRUCT;
@@ -238,6 +239,9 @@ class GraphQuery:
     results: ResultSyntax = ResultSyntax.JSON
     whole: str = ""
     origin: object = field(default=None, compare=False, repr=False)  # see query_shapes.py
+
+    def same_focus(self) -> list[Expression]:
+        return []
 
     @property
     def always_constructs(self) -> bool:

@@ -20,7 +20,6 @@ from yfilter.language.nodes import Untyped
 from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.query_ast import Expression, NodeKind
 from yfilter.language.shapes import Word
-from yfilter.language.words import token_source
 
 cimport cython
 
@@ -2617,8 +2616,10 @@ cdef class Draft:
         cdef int value = len(self.values)
         cdef int condition
         column, test, constant = self._constants[place](self._words)
-        if test == "contains" and (source := token_source(column, constant)) is not None:
-            column, test = source, "contains-token"
+        if test == "contains":
+            source = FunctionCall(test, (column, Literal(constant))).token_source()
+            if source is not None:
+                column, test = source, "contains-token"
         if test:
             constant = test_key(test, constant)
         elif not isinstance(constant, str) and not is_exact(constant):

@@ -24,10 +24,8 @@ from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.patterns import compile_pattern
-from yfilter.language.positions import INVERSE, uses_position
 from yfilter.language.re2_patterns import as_re2
-from yfilter.language.subexpressions import all_within, new_focus, same_focus
-from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, is_at_most_one, plain_test
+from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
 from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
@@ -211,7 +209,7 @@ def _text_test(condition: ast.Expression) -> Derived | None:
 
 
 def _is_text(value: ast.Expression) -> bool:
-    return is_at_most_one(value) or (isinstance(value, ast.PathExpression) and value.start is None)
+    return value.is_at_most_one() or (isinstance(value, ast.PathExpression) and value.start is None)
 
 
 _COMPUTED = (
@@ -225,7 +223,7 @@ _NOT_INDEXED = frozenset((*CURRENT, "xs:float"))
 
 def _is_column(value: ast.Expression) -> bool:
     """Whether a value may differ from element to element, and depends on the element alone."""
-    parts = list(all_within(value))
+    parts = list(value.within())
     if any(
         (isinstance(part, ast.FunctionCall) and part.name in _NOT_INDEXED)
         or (isinstance(part, ast.Cast) and part.type in _NOT_INDEXED)
@@ -233,7 +231,7 @@ def _is_column(value: ast.Expression) -> bool:
     ):
         return False
     return (
-        not uses_position(value)
+        not value.uses_position()
         and not _is_of_many(value)
         and all(isinstance(part, _COMPUTED) for part in parts)
         and any(map(_reads_context, parts))
@@ -254,12 +252,12 @@ def _is_of_many(value: ast.Expression) -> bool:
             return False
         case ast.PathExpression(_, steps) if any(map(_leads_to_many, steps)):
             return True
-    return any(map(_is_of_many, (*same_focus(value), *new_focus(value))))
+    return any(map(_is_of_many, (*value.same_focus(), *value.new_focus())))
 
 
 def _leads_to_many(step: ast.LocationStep) -> bool:
     is_placed = bool(step.predicates) and isinstance(step.predicates[0], ast.Literal)
-    return step.axis in INVERSE and not is_placed
+    return step.axis in ast.INVERSE and not is_placed
 
 
 def _reads_context(expression: ast.Expression) -> bool:

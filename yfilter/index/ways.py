@@ -42,8 +42,8 @@ from yfilter.index.element_condition import (
     derived_of,
 )
 from yfilter.language.implied_paths import implied
-from yfilter.language.positions import INVERSE
 from yfilter.language.query_ast import (
+    INVERSE,
     Comparison,
     Expression,
     FunctionCall,
@@ -58,7 +58,7 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.shapes import Blank, NeedsWords
-from yfilter.language.words import EACH_WORD, each_word
+from yfilter.language.words import EACH_WORD
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
@@ -244,7 +244,7 @@ def _each_word(condition: Expression, *, every: bool) -> tuple[Expression, ...]:
         case FunctionCall(name, (_, Literal(str(words)))) if name in EACH_WORD:
             if isinstance(words, Blank):
                 raise NeedsWords
-            each = each_word(condition, words)
+            each = condition.each_word(words)
             return each if len(each) == 1 or EACH_WORD[name].every is every else (condition,)
         case _:
             return (condition,)

@@ -26,12 +26,10 @@ from formats.element_stream import ElementStream
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
-from yfilter.language.dependence import bound_by, free_variables, uses_context
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.functions import CURRENT
 from yfilter.language.nodes import DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.language.words import WORD_TESTS
 
 # Of all constants of a profile together.  What costs more is left to the messages.
@@ -93,10 +91,10 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
             case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
                 pass
             case _ if isinstance(part, _KINDS):
-                parts = tuple(same_focus(part))
+                parts = tuple(part.same_focus())
             case _:
                 return False
-        return all(map(may_be_constant, parts)) if parts else not uses_context(part)
+        return all(map(may_be_constant, parts)) if parts else not part.uses_context()
 
     return _is_fallible(expression) and may_be_constant(expression)
 
@@ -134,7 +132,7 @@ def _innermost(
     parts: tuple[ast.Expression, ...],
     error: DynamicError,
 ) -> FaultyConstant:
-    for part in same_focus(value):
+    for part in value.same_focus():
         try:
             evaluator.value(part, focus)
         except DynamicError as inner:
@@ -184,25 +182,25 @@ class _Finder:
                 self.look_into(source)
                 return False
         lets = self._lets(expression)
-        parts = tuple(same_focus(expression))
+        parts = tuple(expression.same_focus())
         are_constant = []
         for part in parts:
             are_constant.append(self._is_constant(part))
             if are_constant[-1] and id(part) in lets:
                 self._values[lets[id(part)]] = self._closed(part)
         if isinstance(expression, _KINDS) and all(are_constant):
-            return bool(parts) or not uses_context(expression)
+            return bool(parts) or not expression.uses_context()
         for part, is_constant in zip(parts, are_constant, strict=True):
             if is_constant:
                 self._add(part, part)
-        for part in new_focus(expression):
+        for part in expression.new_focus():
             self.look_into(part)
         return False
 
     def _lets(self, expression: ast.Expression) -> dict[int, str]:
         """Variables by the identity of their values.  What is bound here has another value than
         where the same name was bound before."""
-        for name in bound_by(expression):
+        for name in expression.binds():
             self._values.pop(name, None)
         if not isinstance(expression, ast.Flwor) or expression.group is not None:
             return {}
@@ -242,7 +240,7 @@ class _Finder:
         """With the values of its variables."""
         if not self._values:
             return value
-        names = free_variables(value)
+        names = value.free_variables()
         lets = [ast.LetClause(name, one) for name, one in self._values.items() if name in names]
         return ast.Flwor(tuple(lets), None, value) if lets else value
 
@@ -257,4 +255,4 @@ def _is_fallible(constant: ast.Expression) -> bool:
             return any(isinstance(part, ast.Sequence) or _is_fallible(part) for part in parts)
         case ast.Operation() | ast.Cast() | ast.Typed() | ast.UserCall():
             return True
-    return any(map(_is_fallible, same_focus(constant)))
+    return any(map(_is_fallible, constant.same_focus()))

@@ -79,7 +79,6 @@ from yfilter.language.nodes import (
     document_order,
     element_node,
 )
-from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.recursion import deep_recursion
 from yfilter.language.temporal import Temporal
@@ -884,7 +883,7 @@ class MessageEvaluator(Evaluator):
     def _is_positional(self, step: ast.LocationStep) -> bool:
         known = self._positional.get(id(step))
         if known is None or known[0] is not step:
-            known = self._positional[id(step)] = (step, any(map(is_positional, step.predicates)))
+            known = self._positional[id(step)] = (step, step.is_positional)
         return known[1]
 
     def _filtered(

@@ -78,7 +78,6 @@ from yfilter.language.query_ast import (
     LocationStep,
     NodeKind,
 )
-from yfilter.language.subexpressions import all_within
 from yfilter.language.temporal import Temporal, moment_at, parse_ietf_date
 from yfilter.language.words import WORD_TESTS, WordTest, holds, spaced
 
@@ -717,7 +716,7 @@ def falls_back(expression: Expression) -> bool:
     return any(
         (isinstance(part, FunctionCall) and part.name not in FUNCTIONS)
         or (isinstance(part, Cast) and part.type not in TYPES)
-        for part in all_within(expression)
+        for part in expression.within()
     )
 
 

@@ -21,10 +21,8 @@ from typing import NamedTuple, TypeAlias
 
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import Operator
-from yfilter.language.dependence import free_variables
 from yfilter.language.functions import FUNCTIONS, TYPES, ResultKind
 from yfilter.language.namespaces import WRITTEN_OUT, braced
-from yfilter.language.subexpressions import same_focus
 
 # How many arguments the function takes that each of them takes, as its last argument.
 ARITIES = {
@@ -59,10 +57,7 @@ class Means(NamedTuple):
     declare: Declare
 
 
-_DOT = ast.PathExpression(ast.Origin.CONTEXT, ())
-_ANY_ITEMS = ast.SequenceType("item", None, None, "*")
 _TRUTH = ast.SequenceType("xs:boolean", None, None)
-_NOTHING = ast.Sequence(())
 _CONDITIONS = frozenset(
     (
         *("not", "boolean", "exists", "empty", "true", "false", "deep-equal"),
@@ -96,7 +91,7 @@ class Inline:
     @property
     def captured(self) -> tuple[str, ...]:
         """The variables around it that it is about."""
-        return tuple(sorted(free_variables(self.body) - {*self.parameters}))
+        return tuple(sorted(self.body.free_variables() - {*self.parameters}))
 
     @property
     def is_sure(self) -> bool:
@@ -105,14 +100,10 @@ class Inline:
         return not any(self.types) and is_sure(self.body, nodes)
 
 
-def variable(name: str) -> ast.PathExpression:
-    return ast.PathExpression(ast.Origin.VARIABLE, (), name)
-
-
 def bound(name: str, value: ast.Expression, body: ast.Expression) -> ast.Expression:
     """``body`` with a variable; an error of the value is one of the whole."""
-    case = ast.TypeCase(name, (_ANY_ITEMS,), body)
-    return ast.Typeswitch(value, (case, ast.TypeCase("", (), _NOTHING)))
+    case = ast.TypeCase(name, (ast.ANY_ITEMS,), body)
+    return ast.Typeswitch(value, (case, ast.TypeCase("", (), ast.EMPTY)))
 
 
 def applied(function: Inline, values: Iterable[ast.Expression], convert: Convert) -> ast.Expression:
@@ -127,7 +118,7 @@ def applied(function: Inline, values: Iterable[ast.Expression], convert: Convert
 def for_each(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
     if function.is_sure and is_sure(items):
         return ast.Flwor((ast.ForClause(function.parameters[0], items),), None, function.body)
-    return ast.SimpleMap(items, applied(function, (_DOT,), means.convert))
+    return ast.SimpleMap(items, applied(function, (ast.DOT,), means.convert))
 
 
 def filtered(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
@@ -135,42 +126,44 @@ def filtered(items: ast.Expression, function: Inline, means: Means) -> ast.Expre
     is_condition = _is_condition(condition)
     if is_condition and function.is_sure and is_sure(items):
         (name,) = function.parameters
-        return ast.Flwor((ast.ForClause(name, items),), condition, variable(name))
+        return ast.Flwor((ast.ForClause(name, items),), condition, ast.variable(name))
     is_bare = not any(function.types)
     item = function.parameters[0] if is_bare else means.fresh("item")
-    truth = condition if is_bare else applied(function, (variable(item),), means.convert)
+    truth = condition if is_bare else applied(function, (ast.variable(item),), means.convert)
     if not is_condition:
         truth = means.convert(truth, _TRUTH)
-    chosen = ast.Conditional(truth, variable(item), _NOTHING)
-    return ast.SimpleMap(items, bound(item, _DOT, chosen))
+    chosen = ast.Conditional(truth, ast.variable(item), ast.EMPTY)
+    return ast.SimpleMap(items, bound(item, ast.DOT, chosen))
 
 
 def sorted_by(items: ast.Expression, function: Inline | None, means: Means) -> ast.Expression:
     """In the order of keys, which are sequences: the first values that differ decide."""
     if function is None:
         name = means.fresh("item")
-        function = Inline((name,), (None,), variable(name))
+        function = Inline((name,), (None,), ast.variable(name))
     name = function.parameters[0]
     key = function.body
     parts = key.parts if isinstance(key, ast.Sequence) else (key,)
     are_single = all(_is_single(part, name) for part in parts)
     count = len(parts) if are_single else KEYS_MAX
     name_of_items = "" if is_sure(items) else means.fresh("items")
-    source = variable(name_of_items) if name_of_items else items
+    source = ast.variable(name_of_items) if name_of_items else items
     is_bare = not any(function.types)
     each = name if is_bare else means.fresh("item")
-    value = key if is_bare else applied(function, (variable(each),), means.convert)
+    value = key if is_bare else applied(function, (ast.variable(each),), means.convert)
     clauses: tuple[ast.ForClause | ast.LetClause, ...] = (ast.ForClause(each, source),)
     order = tuple(ast.OrderKey(value) for _ in range(1) if count == 1)
     if count != 1:
         known = means.fresh("key")
         clauses += (ast.LetClause(known, ast.FunctionCall("data", (value,))),)
         parts = tuple(
-            ast.FunctionCall("subsequence", (variable(known), ast.Literal(place), ast.Literal(1)))
+            ast.FunctionCall(
+                "subsequence", (ast.variable(known), ast.Literal(place), ast.Literal(1))
+            )
             for place in range(1, count + 1)
         )
         order = tuple(map(ast.OrderKey, parts))
-    found: ast.Expression = ast.Flwor(clauses, None, variable(each), order)
+    found: ast.Expression = ast.Flwor(clauses, None, ast.variable(each), order)
     if not (function.is_sure and are_single):
         asked = value
         if not are_single:
@@ -179,7 +172,7 @@ def sorted_by(items: ast.Expression, function: Inline | None, means: Means) -> a
             asked = ast.Conditional(
                 ast.Comparison(many, Operator.GT, ast.Literal(KEYS_MAX)), error, value
             )
-        keys = ast.SimpleMap(source, bound(each, _DOT, ast.FunctionCall("data", (asked,))))
+        keys = ast.SimpleMap(source, bound(each, ast.DOT, ast.FunctionCall("data", (asked,))))
         found = bound("", keys, found)
     return bound(name_of_items, items, found) if name_of_items else found
 
@@ -189,9 +182,9 @@ def for_each_pair(
 ) -> ast.Expression:
     """The pairs of the first halves, then those of the second ones."""
     names = means.fresh("left"), means.fresh("right")
-    left, right = map(variable, names)
+    left, right = map(ast.variable, names)
     captured = function.captured
-    outer = tuple(map(variable, captured))
+    outer = tuple(map(ast.variable, captured))
 
     def body(called: Callable[..., ast.Expression]) -> ast.Expression:
         counts = tuple(ast.FunctionCall("count", (each,)) for each in (left, right))
@@ -202,7 +195,7 @@ def for_each_pair(
         pairs = ast.Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
         heads = tuple(ast.FunctionCall("head", (each,)) for each in (left, right))
         is_there = ast.And(tuple(ast.FunctionCall("exists", (each,)) for each in (left, right)))
-        last = ast.Conditional(is_there, applied(function, heads, means.convert), _NOTHING)
+        last = ast.Conditional(is_there, applied(function, heads, means.convert), ast.EMPTY)
         are_many = ast.And(
             tuple(ast.Comparison(each, Operator.GT, ast.Literal(1)) for each in counts)
         )
@@ -221,9 +214,9 @@ def folded(
     """The second half of what the first half comes to, or the other way round: so calls in
     each other are as few as the halves are."""
     names = means.fresh("items"), means.fresh("start")
-    whole, start = map(variable, names)
+    whole, start = map(ast.variable, names)
     captured = function.captured
-    outer = tuple(map(variable, captured))
+    outer = tuple(map(ast.variable, captured))
 
     def body(called: Callable[..., ast.Expression]) -> ast.Expression:
         count = ast.FunctionCall("count", (whole,))
@@ -268,7 +261,7 @@ def is_sure(expression: ast.Expression, nodes: tuple[str, ...] = ()) -> bool:
             pass
         case _:
             return False
-    return all(is_sure(part, nodes) for part in same_focus(expression))
+    return all(is_sure(part, nodes) for part in expression.same_focus())
 
 
 def _selects(expression: ast.Expression) -> bool:

@@ -23,7 +23,6 @@ from decimal import Decimal
 
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import HOLDS
-from yfilter.language.positions import downward
 from yfilter.language.shapes import Blank, NeedsWords
 
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
@@ -128,6 +127,6 @@ def _path(expression: ast.Expression) -> Iterator[ast.PathExpression]:
         ast.Origin.MESSAGE,
     ):
         return
-    path = downward(expression).path
+    path = expression.downward().path
     if path.steps:
         yield path

@@ -30,7 +30,6 @@ from yfilter.language.nodes import (
     Written,
     element_node,
 )
-from yfilter.language.positions import divided
 from yfilter.language.profile_limits import EvaluationLimits
 
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
@@ -126,7 +125,7 @@ def _failing(
     lets it."""
     base, condition = path, None
     if isinstance(path, ast.PathExpression) and path.steps:
-        base, condition = divided(path)
+        base, condition = path.divided()
     nodes = evaluator.nodes(evaluator.value(base, _FOCUS))
     if condition is None:
         return nodes, None

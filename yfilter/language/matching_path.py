@@ -19,15 +19,6 @@ from dataclasses import dataclass, replace
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
 from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.stars import graph_part
-from yfilter.language.path_assembly import size_of
-from yfilter.language.positions import (
-    downward,
-    is_positional,
-    may_be_number,
-    placed,
-    straight,
-    with_parts,
-)
 from yfilter.language.query_ast import (
     ANY_NAME,
     And,
@@ -58,7 +49,6 @@ from yfilter.language.query_ast import (
     Typeswitch,
     UserCall,
 )
-from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
@@ -71,14 +61,6 @@ from yfilter.language.trees import split
 # How long conditions may become by writing out variables; the conjuncts beyond are left to the
 # remainder.
 LIFTED_STEPS_MAX = 512
-
-
-def with_predicates(path: PathExpression, predicates: tuple[Expression, ...]) -> PathExpression:
-    if not predicates:
-        return path
-    last = path.steps[-1]
-    merged = replace(last, predicates=last.predicates + predicates)
-    return replace(path, steps=(*path.steps[:-1], merged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +81,7 @@ def lift(flwor: Flwor, first: ForClause) -> Lifted:
     for conjunct in conjuncts:
         predicate = _relative(conjunct, bindings) or _bound_in(conjunct, first.variable)
         if predicate is not None:
-            steps_left -= size_of(predicate)
+            steps_left -= predicate.size
             if steps_left >= 0:
                 predicates.append(_as_predicate(predicate))
     return Lifted(tuple(predicates), len(predicates) == len(conjuncts))
@@ -114,7 +96,7 @@ def _bound_in(condition: Expression, variable: str) -> Expression | None:
 
 def _variables(expression: Expression) -> set[str]:
     """All variables in an expression, those that it binds itself included."""
-    parts = all_within(expression)
+    parts = expression.within()
     return {part.variable for part in parts if isinstance(part, PathExpression)} - {""}
 
 
@@ -145,7 +127,7 @@ def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
     kept = []
     for condition in dict.fromkeys(conditions):
         if not any(_goes_on(other, condition) for other in conditions):
-            steps_left -= size_of(condition)
+            steps_left -= condition.size
             if steps_left >= 0:
                 kept.append(condition)
     return tuple(kept)
@@ -153,7 +135,7 @@ def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
 
 def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[PathExpression]:
     """A path from the message of a later clause, with what ``where`` asks of its items alone."""
-    way = downward(path)
+    way = path.downward()
     path = way.path
     if not path.steps:
         return []
@@ -163,7 +145,7 @@ def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[
     here = {variable: PathExpression(Origin.CONTEXT, ())}
     about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
     asked = tuple(_as_predicate(part) for part in about if part is not None)
-    return [with_predicates(path, asked)]
+    return [path.with_predicates(asked)]
 
 
 def _goes_on(condition: Expression, path: Expression) -> bool:
@@ -206,12 +188,12 @@ def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expr
 
 def _is_served(path: PathExpression) -> bool:
     """Whether the path leads down from the context item, without positions."""
-    return path.origin is Origin.CONTEXT and bool(path.steps) and downward(path).exact
+    return path.origin is Origin.CONTEXT and bool(path.steps) and path.downward().exact
 
 
 def _as_predicate(condition: Expression) -> Expression:
     """A number in brackets would be a position; in a where clause it is true unless zero."""
-    return FunctionCall("boolean", (condition,)) if may_be_number(condition) else condition
+    return FunctionCall("boolean", (condition,)) if condition.may_be_number() else condition
 
 
 def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
@@ -237,9 +219,9 @@ def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Exp
         case PathExpression():
             return _relative_path(expression, bindings)
         case Comparison() | And() | Or() | FunctionCall() | Operation():
-            parts = [_relative(part, bindings) for part in same_focus(expression)]
+            parts = [_relative(part, bindings) for part in expression.same_focus()]
             known = tuple(part for part in parts if part is not None)
-            return with_parts(expression, known) if len(known) == len(parts) else None
+            return expression.with_parts(known) if len(known) == len(parts) else None
         case _:
             return None if uses_variable(expression) else expression
 
@@ -257,20 +239,10 @@ def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> 
     if not path.steps or bound is None:
         return bound
     is_filter = path.steps[0].kind is NodeKind.SELF and path.steps[0].axis is None
-    if is_filter and any(map(is_positional, path.steps[0].predicates)):
+    if is_filter and path.steps[0].is_positional:
         return PathExpression(Origin.EXPRESSION, path.steps, start=bound)
     assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
-    return joined(bound, path.steps)
-
-
-def joined(path: PathExpression, steps: tuple[LocationStep, ...]) -> PathExpression:
-    """``path/steps``; a leading ``.[a]`` gives its predicates to the step before it."""
-    first, *rest = steps
-    if first.kind is NodeKind.SELF and path.steps:
-        last = path.steps[-1]
-        merged = replace(last, predicates=last.predicates + first.predicates)
-        return replace(path, steps=(*path.steps[:-1], merged, *rest))
-    return replace(path, steps=path.steps + steps)
+    return bound.joined(path.steps)
 
 
 def uses_variable(expression: Expression) -> bool:
@@ -278,7 +250,7 @@ def uses_variable(expression: Expression) -> bool:
     return any(
         (isinstance(part, UserCall) and not part.library)
         or (isinstance(part, PathExpression) and part.origin is Origin.VARIABLE)
-        for part in all_within(expression)
+        for part in expression.within()
     )
 
 
@@ -360,9 +332,9 @@ def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
             return None if one is None or other is None else (*one, *other)
         case PathExpression(Origin.EXPRESSION, steps) if expression.start is not None:
             starts = alternatives(expression.start)
-            if starts is None or not steps or any(map(is_positional, steps[0].predicates)):
+            if starts is None or not steps or steps[0].is_positional:
                 return starts if not steps else None
-            return tuple(joined(start, steps) for start in starts)
+            return tuple(start.joined(steps) for start in starts)
     return None
 
 
@@ -402,7 +374,7 @@ def _part_of_path(body: Expression) -> MatchingPart:
         needed = _one_path(_needed(body))
         verified = FunctionCall("exists", (body,))
         return MatchingPart(needed, False, True, (needed,), (), verified, True)
-    ways = [downward(placed(straight(_nodes_as_conditions(path)))) for path in found]
+    ways = [_nodes_as_conditions(path).straight().placed().downward() for path in found]
     paths = tuple(_ending_in_element(way.path) for way in ways)
     bound = found if all(map(_selects_elements, found)) else ()
     if all(way.exact for way in ways):
@@ -424,17 +396,17 @@ def _part_of_flwor(
 ) -> MatchingPart:
     lifted = lift(flwor, first)
     later = needed_later(flwor, first)
-    ways = [downward(placed(straight(source))) for source in sources]
+    ways = [source.straight().placed().downward() for source in sources]
     paths = []
     for way in ways:
         if way.cut or way.path.steps[-1].kind is not NodeKind.ELEMENT:
             paths.append(_ending_in_element(way.path))
         else:
-            paths.append(with_predicates(way.path, lifted.predicates + later))
+            paths.append(way.path.with_predicates(lifted.predicates + later))
     path = _one_path(tuple(paths))
     bound: tuple[PathExpression, ...] = ()
     if not first.position and all(_selects_elements(source) for source in sources):
-        bound = tuple(with_predicates(source, lifted.predicates) for source in sources)
+        bound = tuple(source.with_predicates(lifted.predicates) for source in sources)
     remains = (
         not bound
         or not lifted.is_complete
@@ -480,7 +452,7 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
     """
     match expression:
         case PathExpression(Origin.MESSAGE, steps) if steps:
-            return (_ending_in_element(_without_variables(downward(expression).path)),)
+            return (_ending_in_element(_without_variables(expression.downward().path)),)
         case PathExpression() if expression.start is not None:
             return _needed(expression.start)
         case Mapped(left) | SimpleMap(left):
@@ -582,18 +554,18 @@ def _is_safe(expression: Expression) -> bool:
         case Flwor():
             is_content = isinstance(expression.result, Constructor | Literal)
             is_plain = not expression.order and expression.group is None
-            return is_content and is_plain and all(map(_is_safe, same_focus(expression)))
+            return is_content and is_plain and all(map(_is_safe, expression.same_focus()))
         case And() | Or() | FunctionCall("not"):
-            return all(map(_has_truth, same_focus(expression)))
+            return all(map(_has_truth, expression.same_focus()))
         case FunctionCall("matches", (_, *patterns)):
             are_known = all(isinstance(pattern, Literal) for pattern in patterns)
-            return are_known and all(map(_is_safe, same_focus(expression)))
+            return are_known and all(map(_is_safe, expression.same_focus()))
         case FunctionCall(name):
-            return name in _SAFE_FUNCTIONS and all(map(_is_safe, same_focus(expression)))
+            return name in _SAFE_FUNCTIONS and all(map(_is_safe, expression.same_focus()))
         case Constructor():
-            return _keeps_order(expression) and all(map(_is_safe, same_focus(expression)))
+            return _keeps_order(expression) and all(map(_is_safe, expression.same_focus()))
         case Literal() | Comparison() | Markup():
-            return all(map(_is_safe, same_focus(expression)))
+            return all(map(_is_safe, expression.same_focus()))
         case _:
             return False
 

@@ -21,12 +21,9 @@ from typing import Any
 
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import is_number, to_double
-from yfilter.language.dependence import free_variables, uses_context
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Untyped, Value
 from yfilter.language.numbers import parse_double
-from yfilter.language.path_assembly import constructs
-from yfilter.language.positions import is_positional
 from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
@@ -288,7 +285,7 @@ class Memo:
         if known is None:
             return None
         if known.items is None:
-            if free_variables(expression) or uses_context(expression) or constructs(expression):
+            if expression.free_variables() or expression.uses_context() or expression.constructs:
                 known.is_hopeless = True
                 return None
             known.items = self._evaluator.value(expression, focus)
@@ -363,10 +360,10 @@ def _split(path: ast.PathExpression) -> tuple[tuple[ast.LocationStep, ...], _Joi
     All steps if there is no such predicate; None if it is no join.
     """
     for number, step in enumerate(path.steps):
-        dependent = [part for part in step.predicates if free_variables(part)]
+        dependent = [part for part in step.predicates if part.free_variables()]
         if not dependent:
             continue
-        join = None if any(map(is_positional, step.predicates)) else _join_in(dependent[0])
+        join = None if step.is_positional else _join_in(dependent[0])
         if join is None:
             return None
         before = tuple(part for part in step.predicates if part not in dependent)
@@ -395,7 +392,7 @@ def _join_in(predicate: ast.Expression) -> tuple[ast.Expression, ast.Expression]
         match part:
             case ast.Comparison(left, ast.Operator.EQ, right):
                 for key, probe in ((left, right), (right, left)):
-                    if not free_variables(key) and not uses_context(probe):
+                    if not key.free_variables() and not probe.uses_context():
                         return key, probe
     return None
 
@@ -408,9 +405,9 @@ def _join_of(conditions: Iterable[ast.Expression], variable: str, focus: Focus) 
                 case ast.Comparison(left, ast.Operator.EQ, right):
                     for key, probe in ((left, right), (right, left)):
                         if (
-                            free_variables(key) == {variable}
-                            and not uses_context(key)
-                            and free_variables(probe) <= focus.variables.keys() - {variable}
+                            key.free_variables() == {variable}
+                            and not key.uses_context()
+                            and probe.free_variables() <= focus.variables.keys() - {variable}
                         ):
                             return _Join(key, probe)
     return None

@@ -1,6 +1,6 @@
 """Parses what operators join: from ``or``, the loosest, down to the unary minus.
 
-One table says how tightly each operator binds; ``query_text`` writes parentheses by the same one.
+The table LEVELS says how tightly each operator binds; parentheses are written by the same one.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import Any, NoReturn
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import GENERAL
 from yfilter.language.constructed_names import lexical_fault
-from yfilter.language.dependence import uses_context
 from yfilter.language.functions import OPAQUE_TYPES, TYPES, type_result
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, TEMPORAL, ItemKind, Kinds
-from yfilter.language.path_assembly import with_filter
 from yfilter.language.path_parser import KIND_TESTS, SCHEMA_TESTS, PathParser
-from yfilter.language.subexpressions import all_within
+from yfilter.language.query_ast import COMPARISON_LEVEL, LEVEL_OF, RANGE_LEVEL, WORDS_LEVEL
 from yfilter.language.suggestions import type_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat, split
-from yfilter.language.words import WORD_TESTS, Spacing, WordTest, is_at_most_one
+from yfilter.language.words import WORD_TESTS, Spacing, WordTest
 
 # -------------------------------------------------------------------------------------------------
 # Parses sequence types: ``xs:integer?``, ``element(a)*``, ``empty-sequence()``.
@@ -72,24 +70,6 @@ class TypeParser(PathParser):
 
 # -------------------------------------------------------------------------------------------------
 
-
-# From the loosest to the tightest; operators of one level group from the left.
-LEVELS: tuple[frozenset[str], ...] = (
-    frozenset(("or",)),
-    frozenset(("and",)),
-    frozenset((*GENERAL, *ast.VALUE_COMPARISONS, "is", "<<", ">>")),
-    frozenset(("contains",)),
-    frozenset(("||",)),
-    frozenset(("to",)),
-    frozenset(("+", "-")),
-    frozenset(("*", "div", "idiv", "mod")),
-    frozenset(("|", "union")),
-    frozenset(("intersect", "except")),
-)
-LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
-COMPARISON_LEVEL, WORDS_LEVEL, RANGE_LEVEL = 2, 3, 5
-CAST_LEVEL = len(LEVELS)
-UNARY_LEVEL = CAST_LEVEL + 1
 
 _MISSPELT = {
     "=>": "'>='",
@@ -209,10 +189,10 @@ class OperatorParser(TypeParser):
         these calls about ``source`` where that is one item at most."""
         self.expect_word("text")
         self._check_words(start, source)
-        at_most_one = is_at_most_one(source)
+        at_most_one = source.is_at_most_one()
         words = self.lexer.peek()
-        found = self._any_words(source if at_most_one else _CONTEXT)
-        calls = [one for one in all_within(found) if isinstance(one, ast.FunctionCall)]
+        found = self._any_words(source if at_most_one else ast.DOT)
+        calls = [one for one in found.within() if isinstance(one, ast.FunctionCall)]
         if at_most_one:
             # Where there is no item, there is none that lacks a word.
             is_negated = any(call.name == "not" for call in calls)
@@ -225,11 +205,11 @@ class OperatorParser(TypeParser):
         ]
         if len(alternatives) == len(split(found, ast.Or)):
             return joined(ast.Or, alternatives)
-        if any(call.name in WORD_TESTS and uses_context(call.arguments[1]) for call in calls):
+        if any(call.name in WORD_TESTS and call.arguments[1].uses_context() for call in calls):
             what = "words that depend on the context item, beside ftand, ftor or ftnot, are"
             raise self.unsupported(what, words, "strings, or variables")
         step = ast.LocationStep(False, ast.NodeKind.SELF, None, (found,))
-        return ast.FunctionCall("exists", (with_filter(source, step),))
+        return ast.FunctionCall("exists", (source.with_filter(step),))
 
     def _check_words(self, place: Token, operand: ast.Expression) -> None:
         kinds = self.kinds_of(operand)
@@ -432,7 +412,6 @@ class OperatorParser(TypeParser):
         return self.at(first, ast.Operation("negate", (operand,)))
 
 
-_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
 _MODES = {"any": "word", "all": "words", "phrase": ""}
 _MATCH_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
     ("case", "insensitive"): {"spacing": Spacing.FOLDED},

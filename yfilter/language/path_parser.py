@@ -12,23 +12,13 @@ from formats.characters import is_colonless_name
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import LEFT_OUT, type_result
-from yfilter.language.item_kinds import (
-    ANYTHING,
-    NODES,
-    NOTHING,
-    Kinds,
-    kinds_after,
-    kinds_after_step,
-    kinds_of,
-)
+from yfilter.language.item_kinds import ANYTHING, NODES, NOTHING, Kinds
 from yfilter.language.namespaces import (
     FUNCTION_NAMESPACE,
     INITIAL_NAMESPACES,
     SCHEMA_NAMESPACE,
     braced,
 )
-from yfilter.language.path_assembly import ANY_DEPTH, normal, with_filter, with_step
-from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_lexer import FUNCTIONS_PLACE, NO_FUNCTION_VALUE, Lexer
 from yfilter.language.references import expand_references
@@ -122,7 +112,7 @@ class PathParser(TokenParser):
         """A path with any origin, or a primary expression alone; the next token begins it."""
         start = self.lexer.peek()
         if start.text in _SLASHES:
-            current: ast.Expression = ast.PathExpression(ast.Origin.MESSAGE, ())
+            current: ast.Expression = ast.MESSAGE
             if start.text == "/":
                 following = self.lexer.peek_second()
                 if not self._begins_step(following):
@@ -139,7 +129,7 @@ class PathParser(TokenParser):
         return current
 
     def kinds_of(self, expression: ast.Expression) -> Kinds:
-        return kinds_of(expression, self.scope.variables, self.scope.context)
+        return expression.kinds(self.scope.variables, self.scope.context)
 
     def at(self, place: Token, expression: Placed) -> Placed:
         """An expression that may be an error, with its place."""
@@ -225,7 +215,7 @@ class PathParser(TokenParser):
             if self.lexer.peek().text == "[":
                 kinds = self.kinds_of(origin)
                 step = ast.LocationStep(False, ast.NodeKind.SELF, None, self._predicates(kinds))
-                return with_filter(origin, step)
+                return origin.with_filter(step)
             return origin
         if not self.scope.context:
             second = self.lexer.peek_second()
@@ -236,7 +226,7 @@ class PathParser(TokenParser):
             what = f"{start} is a relative path and nothing is there that it could start from"
             wanted = "a path that starts with a variable or with '/'"
             raise self.refusal("no-context", what, start.offset, wanted)
-        return with_step(_CONTEXT, self._step(self.scope.context, descendant=False))
+        return ast.DOT.with_step(self._step(self.scope.context, descendant=False))
 
     def _next_step(
         self, current: ast.Expression, kinds: Kinds, descendant: bool
@@ -244,7 +234,7 @@ class PathParser(TokenParser):
         """``current``, which is of ``kinds``, with the step behind ``/`` or ``//``; its kinds."""
         if not self._is_plain_step():
             outer = self.scope
-            deep = with_step(current, ANY_DEPTH) if descendant else current
+            deep = current.with_step(ast.ANY_DEPTH) if descendant else current
             self.scope = outer.with_context(self.kinds_of(deep) or ANYTHING)
             right = self._inner_primary()
             self.scope = outer
@@ -253,11 +243,10 @@ class PathParser(TokenParser):
                 return mapped, self.kinds_of(mapped)
         token = self.lexer.peek()
         step = self._step(kinds, descendant)
-        current = with_step(current, step)
-        if isinstance(current, ast.PathExpression):
-            self._count_steps(0, token, len(current.steps))
+        current = current.with_step(step)
+        self._count_steps(0, token, len(current.steps))
         if step.axis is None and step.kind is ast.NodeKind.ELEMENT:
-            return current, kinds_after(kinds, step.kind, descendant)
+            return current, step.kinds_from(kinds)
         return current, self.kinds_of(current)
 
     def _is_plain_step(self) -> bool:
@@ -280,7 +269,7 @@ class PathParser(TokenParser):
             step = ast.LocationStep(
                 False, ast.NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
             )
-            return with_filter(primary, step)
+            return primary.with_filter(step)
         return primary
 
     def _origin(self) -> ast.Expression | None:
@@ -289,7 +278,7 @@ class PathParser(TokenParser):
         if token.kind is TokenKind.VARIABLE:
             self.lexer.take()
             if token.text == MESSAGE_VARIABLE:
-                return ast.PathExpression(ast.Origin.MESSAGE, ())
+                return ast.MESSAGE
             name = self.bound_name(self.variable_name(token))
             if name in self.stands_for:
                 return self.meaning(name, token)
@@ -297,10 +286,10 @@ class PathParser(TokenParser):
                 if name in self.declared:
                     return self._declared_value(name, token)
                 self._refuse_variable(token)
-            return ast.PathExpression(ast.Origin.VARIABLE, (), name)
+            return ast.variable(name)
         if token.text == "." and self.scope.context:
             self.lexer.take()
-            return _CONTEXT
+            return ast.DOT
         return None
 
     def variable_name(self, token: Token) -> str:
@@ -363,16 +352,16 @@ class PathParser(TokenParser):
             raise self.refusal("type", "no child is selected by this", token.offset, "a name")
         step = ast.LocationStep(descendant, kind, test, (), axis)
         if axis is not None:
-            step = normal(step)
+            step = step.normal()
         if descendant and (step.axis or kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT)):
-            kinds = kinds_after_step(kinds, ANY_DEPTH)
-        selected = kinds_after_step(kinds, step)
+            kinds = ast.ANY_DEPTH.kinds_from(kinds)
+        selected = step.kinds_from(kinds)
         if kinds and not selected and self.limits.idle_paths_refused:
             raise self.refusal("idle-path", f"{token} can never select anything here", token.offset)
         predicates = self._predicates(selected)
         if not predicates:
             return step
-        if step.axis is not axis and any(map(is_positional, predicates)):
+        if step.axis is not axis and any(one.is_positional() for one in predicates):
             return ast.LocationStep(descendant, kind, test, predicates, axis)
         return ast.LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
 
@@ -519,4 +508,3 @@ class PathParser(TokenParser):
 
 
 _SLASHES = frozenset(("/", "//"))
-_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())

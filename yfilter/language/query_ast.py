@@ -1,25 +1,49 @@
-"""The abstract syntax of a profile: one tree for everything that a user may say.
+"""The expressions of the profile language: one class each, and one tree for all that a user says.
 
 A profile is one expression.  What is delivered follows from its form (section 2.1 of the paper): a
 path delivers the message as it came, when the path selects anything; a FLWOR expression, or any
 other expression, a document for each item; a constructor one document.  All nodes are immutable and
 hashable, so that equal parts of different profiles can be shared by looking them up.
 
-``unparse`` in query_text.py gives the text of a node; ``query_parser`` reads it.
+An expression says by its own methods which expressions it has in it, which variables it binds and
+what its value depends on, which kinds of items it can yield, and how it is written.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
-from yfilter.graph.query_ast import GraphQuery
+from yfilter.language.comparison import GENERAL, MIRRORED
 from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
 from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
-from yfilter.language.namespaces import ERROR_NAMESPACE
+from yfilter.language.functions import CONTEXT_FUNCTIONS, ResultKind, signature_of, type_result
+from yfilter.language.item_kinds import (
+    ANYTHING,
+    ATOMS,
+    CHILDREN,
+    NODES,
+    NOTHING,
+    PARENTS,
+    RESULTS,
+    TEMPORAL,
+    ItemKind,
+    Kinds,
+)
+from yfilter.language.namespaces import ERROR_NAMESPACE, braced
+from yfilter.language.numbers import number_text
+from yfilter.language.trees import by_identity, flat, parts_of
+from yfilter.language.words import NOWHERE, OPERATOR, WILDCARD, WORD_TESTS, Spacing, needles_of
+
+Variables: TypeAlias = Mapping[str, Kinds]
+"""What the variables that are bound around an expression can be."""
 
 
 class NodeKind(Enum):
@@ -35,6 +59,27 @@ class NodeKind(Enum):
     NODE = "node()"
     DOCUMENT = "document-node()"
 
+    @property
+    def word(self) -> str:
+        """As it is written without parentheses."""
+        return self.value.removesuffix("()")
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of items that are such nodes."""
+        return _NODE_KINDS[self]
+
+
+_NODE_KINDS = {
+    NodeKind.ELEMENT: ItemKind.ELEMENT,
+    NodeKind.ATTRIBUTE: ItemKind.ATTRIBUTE,
+    NodeKind.TEXT: ItemKind.TEXT,
+    NodeKind.COMMENT: ItemKind.COMMENT,
+    NodeKind.PROCESSING_INSTRUCTION: ItemKind.COMMENT,
+    NodeKind.DOCUMENT: ItemKind.DOCUMENT,
+    NodeKind.NODE: NODES,
+}
+
 
 class Axis(Enum):
     """An axis that has to be written out; child, attribute, ``.`` and ``..`` are a step's kind."""
@@ -49,6 +94,28 @@ class Axis(Enum):
     PRECEDING_SIBLING = "preceding-sibling"
     FOLLOWING = "following"
     PRECEDING = "preceding"
+
+    def kinds_from(self, kinds: Kinds) -> Kinds:
+        """What kinds of nodes are on the axis of nodes of ``kinds``."""
+        below = CHILDREN if kinds & PARENTS else NOTHING
+        above = PARENTS if kinds & CHILDREN else NOTHING
+        if kinds & ItemKind.ATTRIBUTE:
+            above |= ItemKind.ELEMENT if self is Axis.PARENT else PARENTS
+        match self:
+            case Axis.SELF:
+                return kinds & NODES
+            case Axis.PARENT | Axis.ANCESTOR:
+                return above
+            case Axis.ANCESTOR_OR_SELF:
+                return above | kinds & NODES
+            case Axis.DESCENDANT:
+                return below
+            case Axis.DESCENDANT_OR_SELF:
+                return below | kinds & NODES
+            case Axis.FOLLOWING_SIBLING | Axis.PRECEDING_SIBLING:
+                return CHILDREN if kinds & CHILDREN else NOTHING
+            case _:
+                return CHILDREN if kinds & NODES else NOTHING
 
 
 class Origin(Enum):
@@ -92,12 +159,239 @@ class NameTest(NamedTuple):
     def accepts(self, namespace: str, local: str) -> bool:
         return self.namespace in (ANY, namespace) and self.local in (ANY, local)
 
+    def written(self, plain: bool) -> str:
+        if self.namespace == ANY:
+            return ANY if self.local == ANY else f"*:{self.local}"
+        if self.namespace == "" and self.local != ANY and plain:
+            return self.local
+        return braced(self.namespace) + self.local
+
 
 ANY_NAME = NameTest(ANY, ANY)
 
 
+# -- expressions
+
+# From the loosest to the tightest; operators of one level group from the left.
+LEVELS: tuple[frozenset[str], ...] = (
+    frozenset(("or",)),
+    frozenset(("and",)),
+    frozenset((*GENERAL, *VALUE_COMPARISONS, "is", "<<", ">>")),
+    frozenset(("contains",)),
+    frozenset(("||",)),
+    frozenset(("to",)),
+    frozenset(("+", "-")),
+    frozenset(("*", "div", "idiv", "mod")),
+    frozenset(("|", "union")),
+    frozenset(("intersect", "except")),
+)
+LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
+COMPARISON_LEVEL, WORDS_LEVEL, RANGE_LEVEL = 2, 3, 5
+CAST_LEVEL = len(LEVELS)
+UNARY_LEVEL = CAST_LEVEL + 1
+_SINGLE, _PRIMARY = -1, UNARY_LEVEL + 1
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
+_SET_OPERATORS = frozenset(("|", "intersect", "except"))
+
+
+class Expression:
+    """What all expressions say of themselves; here, as most of them say it."""
+
+    __slots__ = ()
+
+    # -- what is in it
+
+    def same_focus(self) -> list[Expression]:
+        """Its direct parts whose context item is that of the expression itself."""
+        return _expressions(parts_of(self) or ())
+
+    def new_focus(self) -> list[Expression]:
+        """Its direct parts with another context item."""
+        return []
+
+    def within(self) -> Iterator[Expression]:
+        """The expression and all in it, each before its parts."""
+        waiting = [self]
+        while waiting:
+            found = waiting.pop()
+            yield found
+            waiting += reversed((*found.same_focus(), *found.new_focus()))
+
+    @property
+    def size(self) -> int:
+        """How many steps it has; an expression that is no path counts as one."""
+        return sum(part.own_size for part in self.within())
+
+    @property
+    def own_size(self) -> int:
+        return 1
+
+    @property
+    def constructs(self) -> bool:
+        """Whether a node that is not of the message may be made anywhere in it."""
+        kinds = Constructor | Computed | Markup | Transform | UserCall
+        return any(isinstance(part, kinds) for part in self.within())
+
+    # -- what its value depends on
+
+    def binds(self) -> Iterable[str]:
+        """The variables that it binds itself."""
+        return ()
+
+    def refers(self) -> str:
+        """The variable that it is about itself."""
+        return ""
+
+    def in_scope(self) -> list[Expression]:
+        """Its direct parts in which the variables around it mean the same."""
+        return [*self.same_focus(), *self.new_focus()]
+
+    def free_variables(self) -> frozenset[str]:
+        """The variables that it uses and does not bind; no name is bound twice in a profile."""
+        used: set[str] = {""}
+        bound: set[str] = {""}
+        waiting = [self]
+        while waiting:
+            part = waiting.pop()
+            used.add(part.refers())
+            bound.update(part.binds())
+            waiting += part.in_scope()
+        return frozenset(used - bound)
+
+    def uses_context(self) -> bool:
+        """Whether the context item, its position or their number comes into it."""
+        return any(part.uses_context() for part in self.same_focus())
+
+    def uses_position(self) -> bool:
+        """Whether position() or last() of the expression's own focus occurs in it."""
+        return any(part.uses_position() for part in self.same_focus())
+
+    def may_be_number(self) -> bool:
+        """Whether the value can be a number, which in brackets would be a position."""
+        return False
+
+    @by_identity(2_048)
+    def is_positional(self) -> bool:
+        """Whether it depends on more than its node as a predicate, as far as its text tells.
+
+        ::
+
+            [2]  [last()]  [position() < 3]  [@a + 1]     order and place among others matter
+            [@a = 2]  [b[1]]  [count(c)  > 1]             the node alone decides
+        """
+        return self.may_be_number() or self.uses_position()
+
+    def surely_number(self) -> bool:
+        """Whether its value is one number, if it can be a number at all."""
+        return False
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression | None:
+        """An expression of the same kind of other parts; None of a kind that has more."""
+        return None
+
+    def with_places(self, places: Mapping[str, Expression]) -> Expression | None:
+        """The expression with position() and last() of its own focus replaced."""
+        if not self.uses_position():
+            return self
+        parts = [part.with_places(places) for part in self.same_focus()]
+        known = tuple(part for part in parts if part is not None)
+        return self.with_parts(known) if len(known) == len(parts) else None
+
+    # -- its type
+
+    def is_at_most_one(self) -> bool:
+        """Whether a value is one item, or an attribute of the context item, for all the text
+        tells."""
+        return False
+
+    def word_condition(self) -> WordCondition | None:
+        """What it asks for if it is a condition about words that are written down."""
+        return None
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        """The kinds of items that it can yield; ``context`` is what ``.`` can be."""
+        return NOTHING
+
+    # -- its text
+
+    @property
+    def level(self) -> int:
+        """How tightly it holds together: the level of an operator, or a looser or tighter one."""
+        return _PRIMARY
+
+    def written(self, plain: bool) -> str:
+        """Its text; ``plain``: a name without a prefix is in no namespace at this place."""
+        raise TypeError(f"{type(self).__name__} has no text")
+
+    def inside(self, least: int, plain: bool) -> str:
+        """In parentheses if it holds together less tightly than ``least``."""
+        text = self.written(plain)
+        return f"({text})" if self.level < least else text
+
+    def single(self, plain: bool) -> str:
+        """As one of several, with commas or words between them."""
+        return self.inside(_SINGLE, plain)
+
+    def start_text(self, plain: bool) -> str:
+        """As the left side of ``/`` or ``!``."""
+        return f"({self.written(plain)})"
+
+    def enclosed(self, plain: bool) -> str:
+        """As content of a constructor."""
+        return f"{{{self.written(plain)}}}"
+
+    # -- paths that begin with it
+
+    def with_step(self, step: LocationStep) -> PathExpression:
+        """``self/step``; what can be said in fewer steps is."""
+        return PathExpression(Origin.EXPRESSION, (), start=self).with_step(step)
+
+    def with_filter(self, step: LocationStep) -> Expression:
+        """``self[…]``, where positions count in the whole value."""
+        return PathExpression(Origin.EXPRESSION, (step,), start=self)
+
+
+class Fragment:
+    """A part of the syntax that has expressions in it and is none."""
+
+    __slots__ = ()
+
+
+def _expressions(parts: Iterable[object]) -> list[Expression]:
+    """Those that are expressions, also in fragments and tuples."""
+    found: list[Expression] = []
+    for part in parts:
+        if isinstance(part, Expression):
+            found.append(part)
+        elif type(part) is tuple:
+            found += _expressions(part)
+        elif isinstance(part, Fragment):
+            found += _expressions(parts_of(part) or ())
+    return found
+
+
+def _union(parts: Iterable[Expression], variables: Variables, context: Kinds) -> Kinds:
+    return reduce(or_, (part.kinds(variables, context) for part in parts), NOTHING)
+
+
+def _listed(parts: Iterable[Expression], plain: bool) -> str:
+    return ", ".join(part.single(plain) for part in parts)
+
+
+class Condition(Expression):
+    """Its value is one xs:boolean."""
+
+    __slots__ = ()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return ItemKind.BOOLEAN
+
+
+# -- paths
+
+
 @dataclass(frozen=True, slots=True)
-class LocationStep:
+class LocationStep(Fragment):
     """One step; ``descendant`` says that ``//`` stood before it.
 
     ``test`` is None where the kind says all.  ``//x`` is XPath's
@@ -113,9 +407,148 @@ class LocationStep:
     predicates: tuple[Expression, ...] = ()
     axis: Axis | None = None
 
+    @property
+    def is_self(self) -> bool:
+        return self.kind is NodeKind.SELF and self.axis is None
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether a predicate depends on the place of a node among others."""
+        return any(part.is_positional() for part in self.predicates)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the engine may take the step apart, and its predicates in any order."""
+        return self.axis is None and self.kind in _PLAIN_KINDS and not self.is_positional
+
+    def normal(self) -> LocationStep:
+        """The short form of a step that has one, as far as no position is asked for."""
+        if self.axis is Axis.DESCENDANT and self.kind in _BELOW:
+            return replace(self, descendant=True, axis=None)
+        if self.kind is NodeKind.NODE and not self.descendant:
+            if self.axis is Axis.SELF:
+                return replace(self, kind=NodeKind.SELF, axis=None)
+            if self.axis is Axis.PARENT:
+                return replace(self, kind=NodeKind.PARENT, axis=None)
+        return self
+
+    def placed(self) -> LocationStep:
+        """The same step with positions among siblings as conditions on each node, where that can
+        be said."""
+        is_child = self.axis is None and self.kind is NodeKind.ELEMENT
+        if not is_child or not self.is_positional:
+            return self
+        kept: tuple[Expression, ...] = ()
+        for predicate in self.predicates:
+            if predicate.is_positional():
+                before, behind = (
+                    LocationStep(False, self.kind, self.test, kept, axis)
+                    for axis in (Axis.PRECEDING_SIBLING, Axis.FOLLOWING_SIBLING)
+                )
+                condition = _placed(predicate, _count_of(before), _count_of(behind))
+                if condition is None:
+                    return self
+                kept = (*kept, condition)
+            else:
+                kept = (*kept, predicate)
+        return replace(self, predicates=kept)
+
+    def with_predicates(self, predicates: tuple[Expression, ...]) -> LocationStep:
+        """The step with more predicates behind its own."""
+        return replace(self, predicates=self.predicates + predicates) if predicates else self
+
+    def kinds_from(self, kinds: Kinds) -> Kinds:
+        """The kinds of nodes that it leads to from ``kinds``; NOTHING if it can lead nowhere."""
+        kind = self.kind
+        if self.axis is not None:
+            return self.axis.kinds_from(kinds) & kind.kinds
+        if kind is NodeKind.SELF:
+            return kinds
+        if kind is NodeKind.PARENT:
+            return Axis.PARENT.kinds_from(kinds)
+        is_below = kind not in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
+        leads_on = kinds & (PARENTS if self.descendant or is_below else ItemKind.ELEMENT)
+        selected = kind.kinds & CHILDREN if kind is not NodeKind.ATTRIBUTE else kind.kinds
+        return selected if leads_on else NOTHING
+
+    def written(self, plain: bool) -> str:
+        predicates = "".join([_bracketed(part, plain) for part in self.predicates])
+        slash = "//" if self.descendant else "/"
+        axis = f"{self.axis.value}::" if self.axis else ""
+        return f"{slash}{axis}{self.written_test(plain)}{predicates}"
+
+    def written_test(self, plain: bool) -> str:
+        if self.test is None:
+            return self.kind.value
+        if self.kind is NodeKind.PROCESSING_INSTRUCTION:
+            return f"processing-instruction({_quoted(self.test.local)})"
+        if self.kind is NodeKind.ATTRIBUTE:
+            name = self.test.written(plain=True)
+            return f"attribute({name})" if self.axis else f"@{name}"
+        return self.test.written(plain)
+
+
+def _count_of(step: LocationStep) -> Expression:
+    return FunctionCall("count", (relative(step),))
+
+
+def _placed(predicate: Expression, before: Expression, behind: Expression) -> Expression | None:
+    """A predicate on the position as one on the siblings ``before`` and ``behind``; None where its
+    text does not tell whether it is a number, or where the position stands elsewhere.
+
+    ::
+
+        a[2]            a[count(preceding-sibling::a) + 1 = 2]
+        a[last()]       a[count(following-sibling::a) = 0]
+        a[@b][2]        a[@b][count(preceding-sibling::a[@b]) + 1 = 2]
+    """
+    match predicate:
+        case FunctionCall("last", ()):
+            return Comparison(behind, Operator.EQ, Literal(0))
+        case Operation("-", (FunctionCall("last", ()), Literal() as fewer)):
+            return Comparison(behind, Operator.EQ, fewer)
+        case Comparison(
+            FunctionCall("position", ()),
+            operator,
+            Operation("-", (FunctionCall("last", ()), Literal() as fewer)),
+        ):
+            return Comparison(behind, MIRRORED[operator], fewer)
+    if predicate.may_be_number():
+        if not predicate.surely_number():
+            return None
+        predicate = Comparison(FunctionCall("position", ()), Operator.EQ, predicate)
+    place = Operation("+", (before, Literal(1)))
+    return predicate.with_places({"position": place, "last": Operation("+", (place, behind))})
+
+
+@by_identity(256)
+def _bracketed(predicate: Expression, plain: bool) -> str:
+    return f"[{predicate.written(plain)}]"
+
+
+# Kinds that descendant:: finds where ``//`` finds them.
+_BELOW = frozenset(
+    (NodeKind.ELEMENT, NodeKind.TEXT, NodeKind.COMMENT, NodeKind.PROCESSING_INSTRUCTION)
+)
+_PLAIN_KINDS = frozenset(
+    (NodeKind.ELEMENT, NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.SELF, NodeKind.PARENT)
+)
+ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
+
+
+class Downward(NamedTuple):
+    """A path of plain steps that selects at least what another does.
+
+    ``exact``: just that.  ``cut``: it ends before the other one does, at other nodes.
+    """
+
+    path: PathExpression
+    exact: bool
+    cut: bool
+
 
 @dataclass(frozen=True, slots=True)
-class PathExpression:
+class PathExpression(Expression):
     """A location path; as a condition it holds when it selects anything.
 
     ``variable`` is the name without ``$`` when the origin is VARIABLE, else "".  ``start`` is where
@@ -127,25 +560,322 @@ class PathExpression:
     variable: str = ""
     start: Expression | None = None
 
+    def same_focus(self) -> list[Expression]:
+        return [] if self.start is None else [self.start]
+
+    def new_focus(self) -> list[Expression]:
+        return [part for step in self.steps for part in step.predicates]
+
+    @property
+    def own_size(self) -> int:
+        return len(self.steps)
+
+    def refers(self) -> str:
+        return self.variable
+
+    def uses_context(self) -> bool:
+        is_relative = self.origin is Origin.CONTEXT
+        return is_relative or (self.start is not None and self.start.uses_context())
+
+    def may_be_number(self) -> bool:
+        starts_anywhere = self.origin in (Origin.VARIABLE, Origin.EXPRESSION)
+        return starts_anywhere and all(step.kind is NodeKind.SELF for step in self.steps)
+
+    def origin_kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        if self.origin is Origin.MESSAGE:
+            return ItemKind.DOCUMENT
+        if self.origin is Origin.VARIABLE:
+            return variables[self.variable]
+        return context if self.start is None else self.start.kinds(variables, context)
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        kinds = self.origin_kinds(variables, context)
+        for step in self.steps:
+            kinds = step.kinds_from(kinds)
+        return kinds
+
+    def written(self, plain: bool) -> str:
+        steps = "".join([step.written(plain) for step in self.steps])
+        is_filtered = bool(self.steps) and self.steps[0].is_self
+        if is_filtered:
+            steps = steps.removeprefix("/.")
+        if self.origin is Origin.VARIABLE:
+            return f"${self.variable}{steps}"
+        if self.start is not None:
+            return f"({self.start.written(plain)}){steps}"
+        if self.origin is Origin.MESSAGE:
+            return steps if steps and not is_filtered else f"$msg{steps}"
+        if not steps or is_filtered or self.steps[0].descendant:
+            return f".{steps}"
+        return steps.removeprefix("/")
+
+    def start_text(self, plain: bool) -> str:
+        return self.written(plain)
+
+    def with_step(self, step: LocationStep) -> PathExpression:
+        is_self = step.is_self
+        is_short = step.axis is None and not is_self and step.kind is not NodeKind.PARENT
+        steps = self.steps
+        if step.descendant and not is_short:
+            steps = (*steps, ANY_DEPTH)
+            step = replace(step, descendant=False)
+        last = steps[-1] if steps else None
+        if last is not None and last.axis is not None and last == ANY_DEPTH and is_short:
+            # A document or an element has the same children and attributes under either name.
+            return self.with_steps((*steps[:-1], replace(step, descendant=True)))
+        if is_self and last is not None and not step.is_positional:
+            return self.with_steps((*steps[:-1], last.with_predicates(step.predicates)))
+        if is_self and last is None and not step.predicates:
+            if self.origin in (Origin.MESSAGE, Origin.CONTEXT):
+                return self
+            # Of many nodes each once, in document order.
+            step = LocationStep(False, NodeKind.NODE, None, (), Axis.SELF)
+        return self.with_steps((*steps, step))
+
+    def straight(self) -> PathExpression:
+        """The same path from the message with axes that do not lead down said as conditions, where
+        nothing selective is asked in front of them.
+
+        ::
+
+            //self::a[b]                 //a[b]
+            c/self::a[b]                 c[self::a][b]
+            c/following-sibling::a[b]    a[b][preceding-sibling::c]
+            //c/following::a[b]          //a[b][preceding::c]
+        """
+        steps: list[LocationStep] = []
+        for step in self.steps:
+            said = _said_downward(steps, step)
+            if said is None:
+                return self
+            steps = said
+        return self if len(steps) == len(self.steps) else self.with_steps(tuple(steps))
+
+    def placed(self) -> PathExpression:
+        """The same path with positions among siblings as conditions on each node, where that can
+        be said."""
+        steps = tuple([step.placed() for step in self.steps])
+        return self if steps == self.steps else self.with_steps(steps)
+
+    def is_at_most_one(self) -> bool:
+        if self.origin is not Origin.CONTEXT or len(self.steps) > 1:
+            return False
+        step = self.steps[0] if self.steps else None
+        return step is None or (
+            step.kind is NodeKind.ATTRIBUTE
+            and not (step.descendant or step.predicates or step.axis)
+            and step.test is not None
+            and step.test.is_full
+        )
+
+    def with_steps(self, steps: tuple[LocationStep, ...]) -> PathExpression:
+        """Other steps from the same origin."""
+        return PathExpression(self.origin, steps, self.variable, self.start)
+
+    def with_filter(self, step: LocationStep) -> Expression:
+        if not self.steps:
+            return self.with_steps((step,))
+        if step.is_positional:
+            return PathExpression(Origin.EXPRESSION, (step,), start=self)
+        return self.with_step(step)
+
+    def with_predicates(self, predicates: tuple[Expression, ...]) -> PathExpression:
+        """The path with more predicates of its last step."""
+        if not predicates:
+            return self
+        return self.with_steps((*self.steps[:-1], self.steps[-1].with_predicates(predicates)))
+
+    def joined(self, steps: tuple[LocationStep, ...]) -> PathExpression:
+        """``self/steps``; a leading ``.[a]`` gives its predicates to the step before it."""
+        first, *rest = steps
+        if first.kind is NodeKind.SELF and self.steps:
+            path = self.with_predicates(first.predicates)
+            return path.with_steps((*path.steps, *rest))
+        return self.with_steps(self.steps + steps)
+
+    def divided(self) -> tuple[PathExpression, Expression | None]:
+        """The path without the last conditions of its last step, and these."""
+        last = self.steps[-1]
+        kept = len(last.predicates)
+        while kept and not last.predicates[kept - 1].is_positional():
+            kept -= 1
+        conditions = last.predicates[kept:]
+        base = self.with_steps((*self.steps[:-1], replace(last, predicates=last.predicates[:kept])))
+        if len(conditions) < 2:
+            return base, conditions[0] if conditions else None
+        return base, And(flat(conditions, And))
+
+    def downward(self) -> Downward:
+        """What is left of the path without positions, without axes that do not lead down, and
+        without ``..``, which is said as a condition where it can be.
+
+        The engine takes predicates apart and puts them together in any order, which positions do
+        not allow."""
+        steps: list[LocationStep] = []
+        exact, cut = True, False
+        for step in self.steps:
+            if (
+                step.axis is not None
+                or step.kind not in _PLAIN_KINDS
+                or (step.is_self and not steps)
+            ):
+                cut = not step.is_self
+                exact = False
+                if cut:
+                    break
+                continue
+            kept = tuple(part for part in step.predicates if not part.is_positional())
+            if len(kept) < len(step.predicates):
+                step = replace(step, predicates=kept)  # noqa: PLW2901
+                exact = False
+            steps.append(step)
+        folded = self.with_steps(tuple(steps)).folded()
+        for index, step in enumerate(folded):
+            if step.kind in (NodeKind.PARENT, NodeKind.SELF):
+                folded, exact, cut = folded[:index], False, True
+                break
+        left = self if folded == self.steps else self.with_steps(folded)
+        return Downward(left, exact, cut or not folded)
+
+    def folded(self) -> tuple[LocationStep, ...]:
+        """The same steps with ``..`` after a child step said as a predicate: ``a/b/..`` is
+        ``a[b]``.
+
+        Only the first step of the result can be ``.[…]``; ``..`` stays where it leads above the
+        origin, or after ``//``, whose steps have more than one way up.
+        """
+        folded: list[LocationStep] = []
+        for step in self.steps:
+            last = folded[-1] if folded else None
+            if step.kind is NodeKind.SELF and last is not None:
+                folded[-1] = last.with_predicates(step.predicates)
+            elif (
+                step.kind is NodeKind.PARENT
+                and last is not None
+                and not last.descendant
+                and last.kind not in (NodeKind.PARENT, NodeKind.SELF)
+            ):
+                folded.pop()
+                predicates = (relative(last), *step.predicates)
+                if folded:
+                    folded[-1] = folded[-1].with_predicates(predicates)
+                else:
+                    folded.append(LocationStep(False, NodeKind.SELF, None, predicates))
+            else:
+                folded.append(step)
+        return tuple(folded)
+
+
+INVERSE = {
+    Axis.FOLLOWING_SIBLING: Axis.PRECEDING_SIBLING,
+    Axis.PRECEDING_SIBLING: Axis.FOLLOWING_SIBLING,
+    Axis.FOLLOWING: Axis.PRECEDING,
+    Axis.PRECEDING: Axis.FOLLOWING,
+}
+
+
+def _said_downward(steps: list[LocationStep], step: LocationStep) -> list[LocationStep] | None:
+    """Steps from the message and one more, without its axis; None where that cannot be said."""
+    if step.axis is None or (step == ANY_DEPTH and not steps):
+        return [*steps, step]
+    if step.kind is not NodeKind.ELEMENT or step.is_positional:
+        return None
+    plain = replace(step, axis=None)
+    if steps in ([], [ANY_DEPTH]):
+        is_anywhere = step.axis is Axis.DESCENDANT_OR_SELF or (
+            step.axis is Axis.SELF and bool(steps)
+        )
+        return [replace(plain, descendant=True)] if is_anywhere else None
+    last = steps[-1]
+    if last.kind is not NodeKind.ELEMENT or last.is_positional:
+        return None
+    if step.axis is Axis.SELF:
+        kept = () if step.test == last.test else (relative(replace(step, predicates=())),)
+        return [*steps[:-1], last.with_predicates((*kept, *step.predicates))]
+    is_near = step.axis in (Axis.FOLLOWING_SIBLING, Axis.PRECEDING_SIBLING)
+    if step.axis not in INVERSE or not (is_near or (len(steps) == 1 and last.descendant)):
+        return None
+    if any(each.predicates for each in steps):
+        return None
+    before = relative(replace(last, descendant=False, axis=INVERSE[step.axis]))
+    moved = replace(plain, descendant=last.descendant)
+    return [*steps[:-1], moved.with_predicates((before,))]
+
+
+def relative(*steps: LocationStep) -> PathExpression:
+    """A path from the context item."""
+    return PathExpression(Origin.CONTEXT, steps)
+
+
+def variable(name: str) -> PathExpression:
+    """``$name``."""
+    return PathExpression(Origin.VARIABLE, (), name)
+
+
+DOT = relative()
+MESSAGE = PathExpression(Origin.MESSAGE, ())
+"""``$msg``."""
+
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Expression):
     """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
 
     left: Expression
     right: Expression
 
+    def same_focus(self) -> list[Expression]:
+        return [self.left]
+
+    def new_focus(self) -> list[Expression]:
+        return [self.right]
+
+    def may_be_number(self) -> bool:
+        return self.right.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return self.right.kinds(variables, self.left.kinds(variables, context) & NODES)
+
+    def written(self, plain: bool) -> str:
+        is_step = isinstance(self.right, FunctionCall | UserCall) and self.right.level == _PRIMARY
+        inner = self.right.written(plain) if is_step else f"({self.right.written(plain)})"
+        return f"{self.left.start_text(plain)}/{inner}"
+
+    def start_text(self, plain: bool) -> str:
+        return self.written(plain)
+
 
 @dataclass(frozen=True, slots=True)
-class SimpleMap:
+class SimpleMap(Expression):
     """``left ! right``: the value of ``right`` for each item of ``left``, in their order."""
 
     left: Expression
     right: Expression
 
+    level = UNARY_LEVEL
+
+    def same_focus(self) -> list[Expression]:
+        return [self.left]
+
+    def new_focus(self) -> list[Expression]:
+        return [self.right]
+
+    def may_be_number(self) -> bool:
+        return self.right.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return self.right.kinds(variables, self.left.kinds(variables, context))
+
+    def written(self, plain: bool) -> str:
+        # a path on the right would take what follows it
+        return f"{self.left.start_text(plain)} ! ({self.right.written(plain)})"
+
+
+# -- values and operators
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Expression):
     """A string, xs:integer, xs:decimal or xs:double; equal only to one of the same type."""
 
     value: str | int | Decimal | float
@@ -161,30 +891,96 @@ class Literal:
         value = self.value
         return type(value), str(value.normalize() if isinstance(value, Decimal) else value)
 
+    def same_focus(self) -> list[Expression]:
+        return []
+
+    def may_be_number(self) -> bool:
+        return not isinstance(self.value, str)
+
+    def surely_number(self) -> bool:
+        return True
+
+    def is_at_most_one(self) -> bool:
+        return True
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return ItemKind.STRING if isinstance(self.value, str) else ItemKind.NUMBER
+
+    @property
+    def level(self) -> int:
+        is_signed = not isinstance(self.value, str) and self.written(plain=True)[0] == "-"
+        return UNARY_LEVEL if is_signed else _PRIMARY
+
+    def written(self, plain: bool) -> str:
+        value = self.value
+        if isinstance(value, str):
+            return _quoted(value)
+        if isinstance(value, float):
+            text = number_text(value)
+            return text if "E" in text else f"{text}e0"
+        text = f"{value:f}" if isinstance(value, Decimal) else str(value)
+        return text if isinstance(value, int) or "." in text else f"{text}.0"
+
+    @property
+    def word(self) -> str:
+        """Its text without quotation marks."""
+        text = self.written(plain=True)
+        return text[1:-1] if isinstance(self.value, str) else text
+
+
+def _quoted(value: str) -> str:
+    value = value.replace("&", "&amp;").replace('"', '""').replace("\r", "&#13;")
+    return f'"{value}"'
+
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Condition):
     left: Expression
     operator: Operator
     right: Expression
 
+    level = COMPARISON_LEVEL
+
+    def written(self, plain: bool) -> str:
+        sides = (side.inside(COMPARISON_LEVEL + 1, plain) for side in (self.left, self.right))
+        return f" {self.operator.value} ".join(sides)
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return Comparison(parts[0], self.operator, parts[1])
+
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Condition):
     """Two or more parts, none of them an And."""
 
     parts: tuple[Expression, ...]
 
+    level = LEVEL_OF["and"]
+
+    def written(self, plain: bool) -> str:
+        return " and ".join([part.inside(self.level + 1, plain) for part in self.parts])
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return And(flat(parts, And))
+
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Condition):
     """Two or more parts, none of them an Or."""
 
     parts: tuple[Expression, ...]
 
+    level = LEVEL_OF["or"]
+
+    def written(self, plain: bool) -> str:
+        return " or ".join([part.inside(self.level + 1, plain) for part in self.parts])
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return Or(flat(parts, Or))
+
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Expression):
     """An operator other than those above; ``name`` as written, "negate" for a unary minus.
 
     ``+ - * div idiv mod to``, ``| intersect except``, ``eq ne lt le gt ge``, ``is << >>``.
@@ -193,40 +989,121 @@ class Operation:
     name: str
     operands: tuple[Expression, ...]
 
+    def may_be_number(self) -> bool:
+        return self.name in _ARITHMETIC
+
+    def surely_number(self) -> bool:
+        return self.name in _ARITHMETIC and self.name != "to"
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return Operation(self.name, parts)
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        if self.name in _SET_OPERATORS:
+            return _union(self.operands, variables, context)
+        if self.name in ("+", "-", "*", "div"):
+            kinds = _union(self.operands, variables, context)
+            return ATOMS if kinds & (TEMPORAL | ItemKind.OTHER) else ItemKind.NUMBER
+        return ItemKind.NUMBER if self.name in _ARITHMETIC else ItemKind.BOOLEAN
+
+    @property
+    def level(self) -> int:
+        return LEVEL_OF.get(self.name, UNARY_LEVEL)
+
+    def written(self, plain: bool) -> str:
+        level = self.level
+        last = self.operands[-1].inside(level + 1, plain)
+        if self.name == "negate":
+            return f"-{last}"
+        groups = level not in (COMPARISON_LEVEL, RANGE_LEVEL)
+        return f"{self.operands[0].inside(level + (not groups), plain)} {self.name} {last}"
+
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Expression):
     """``(a, b)``; no parts is the empty sequence, and never just one."""
 
     parts: tuple[Expression, ...]
 
+    def may_be_number(self) -> bool:
+        return any(part.may_be_number() for part in self.parts)
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return _union(self.parts, variables, context)
+
+    def written(self, plain: bool) -> str:
+        return f"({_listed(self.parts, plain)})"
+
+
+EMPTY = Sequence(())
+
 
 @dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Expression):
     """``if (condition) then a else b``."""
 
     condition: Expression
     consequence: Expression
     alternative: Expression
 
+    level = _SINGLE
+
+    def may_be_number(self) -> bool:
+        return self.consequence.may_be_number() or self.alternative.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return _union((self.consequence, self.alternative), variables, context)
+
+    def written(self, plain: bool) -> str:
+        consequence, alternative = self.consequence.single(plain), self.alternative.single(plain)
+        return f"if ({self.condition.written(plain)}) then {consequence} else {alternative}"
+
 
 @dataclass(frozen=True, slots=True)
-class Quantified:
+class Quantified(Condition):
     """``some $v in e, … satisfies condition``; ``every`` likewise."""
 
     every: bool
     bindings: tuple[tuple[str, Expression], ...]
     condition: Expression
 
+    level = _SINGLE
+
+    def binds(self) -> Iterable[str]:
+        return [name for name, _ in self.bindings]
+
+    def written(self, plain: bool) -> str:
+        ranges = ", ".join(f"${name} in {source.single(plain)}" for name, source in self.bindings)
+        word = "every" if self.every else "some"
+        return f"{word} {ranges} satisfies {self.condition.single(plain)}"
+
+
+# -- types
+
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Expression):
     """``e cast as xs:date``, ``e castable as …``; ``optional`` is the question mark."""
 
     operand: Expression
     type: str
     optional: bool
     castable: bool
+
+    level = CAST_LEVEL
+
+    def may_be_number(self) -> bool:
+        return not self.castable
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        result = type_result(self.type)
+        assert result is not None  # the parser looked it up
+        return ItemKind.BOOLEAN if self.castable else RESULTS[result]
+
+    def written(self, plain: bool) -> str:
+        word = "castable" if self.castable else "cast"
+        operand = self.operand.inside(CAST_LEVEL, plain)
+        return f"{operand} {word} as {self.type}{'?' * self.optional}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +1116,41 @@ class SequenceType:
     test: NameTest | None
     occurrence: str = ""
 
+    @property
+    def kinds(self) -> Kinds:
+        """What a variable of the type can be."""
+        if self.kind is not None:
+            return self.kind.kinds
+        if self.name in ("item", "empty-sequence"):
+            return ANYTHING if self.name == "item" else NOTHING
+        result = None if self.name == "xs:untypedAtomic" else type_result(self.name)
+        return ATOMS if result is None else RESULTS[result]
+
+    def written(self, plain: bool = True) -> str:
+        name = self.name
+        if self.kind is not None:
+            test = LocationStep(False, self.kind, self.test).written_test(plain).removeprefix("@")
+            is_named = self.kind in (NodeKind.ELEMENT, NodeKind.ATTRIBUTE)
+            name = f"{self.kind.word}({test})" if is_named else test
+        elif not name.startswith("xs:"):
+            name += "()"
+        return name + self.occurrence
+
+
+ANY_ITEMS = SequenceType("item", None, None, "*")
+
+
+def declared_kinds(type_: SequenceType | None) -> Kinds:
+    """What a declared type lets through; anything if there is none."""
+    return ANYTHING if type_ is None else type_.kinds
+
+
+def _declared_type(type_: SequenceType | None) -> str:
+    return "" if type_ is None else f" as {type_.written()}"
+
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Expression):
     """``e treat as type``, which declared types of variables are as well, or ``e instance of``.
 
     ``declared``: the error that it raises is that of a declared type.
@@ -252,22 +1161,67 @@ class Typed:
     treat: bool
     declared: bool = field(default=False, compare=False)
 
+    level = COMPARISON_LEVEL + 1  # its type would take a + or * behind it
+
+    def may_be_number(self) -> bool:
+        return self.treat and self.operand.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        if not self.treat:
+            return ItemKind.BOOLEAN
+        return self.operand.kinds(variables, context) & self.type.kinds
+
+    def written(self, plain: bool) -> str:
+        word = "treat as" if self.treat else "instance of"
+        return f"{self.operand.inside(CAST_LEVEL, plain)} {word} {self.type.written(plain)}"
+
 
 @dataclass(frozen=True, slots=True)
-class TypeCase:
+class TypeCase(Fragment):
     """``case $variable as type | type return result``; "" is no variable, no types are any."""
 
     variable: str
     types: tuple[SequenceType, ...]
     result: Expression
 
+    def written(self, plain: bool) -> str:
+        types = " | ".join(type_.written(plain) for type_ in self.types)
+        bound = f" ${self.variable}" * bool(self.variable)
+        head = f"case{bound and bound + ' as'} {types}" if types else f"default{bound}"
+        return f" {head} return {self.result.single(plain)}"
+
+
+def kinds_of_case(types: tuple[SequenceType, ...], operand: Kinds) -> Kinds:
+    """What is left of the kinds of an operand in a case of ``typeswitch``."""
+    return operand & reduce(or_, (type_.kinds for type_ in types)) if types else operand
+
 
 @dataclass(frozen=True, slots=True)
-class Typeswitch:
+class Typeswitch(Expression):
     """``typeswitch (operand) case … default …``; the default is the last case."""
 
     operand: Expression
     cases: tuple[TypeCase, ...]
+
+    level = _SINGLE
+
+    def binds(self) -> Iterable[str]:
+        return [case.variable for case in self.cases]
+
+    def may_be_number(self) -> bool:
+        return any(case.result.may_be_number() for case in self.cases)
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        operand = self.operand.kinds(variables, context)
+        found = NOTHING
+        for case in self.cases:
+            scope = {**variables, case.variable: kinds_of_case(case.types, operand)}
+            found |= case.result.kinds(scope, context)
+        return found
+
+    def written(self, plain: bool) -> str:
+        cases = "".join(case.written(plain) for case in self.cases)
+        return f"typeswitch ({self.operand.written(plain)}){cases}"
 
 
 _CAUGHT = ("code", "description", "value")
@@ -276,31 +1230,209 @@ ERROR_VARIABLES = tuple(f"Q{{{ERROR_NAMESPACE}}}{name}" for name in _CAUGHT)
 
 
 @dataclass(frozen=True, slots=True)
-class CatchClause:
+class CatchClause(Fragment):
     """``catch name | name { result }``."""
 
     names: tuple[NameTest, ...]
     result: Expression
 
+    def written(self, plain: bool) -> str:
+        names = " | ".join(test.written(plain=True) for test in self.names)
+        return f" catch {names} {{{self.result.written(plain)}}}"
+
 
 @dataclass(frozen=True, slots=True)
-class TryCatch:
+class TryCatch(Expression):
     """``try { body } catch … { … }``; limits are no errors that could be caught."""
 
     body: Expression
     clauses: tuple[CatchClause, ...]
 
+    def binds(self) -> Iterable[str]:
+        return ERROR_VARIABLES
+
+    def may_be_number(self) -> bool:
+        return True
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
+        handled = _union((clause.result for clause in self.clauses), scope, context)
+        return self.body.kinds(variables, context) | handled
+
+    def written(self, plain: bool) -> str:
+        caught = "".join(clause.written(plain) for clause in self.clauses)
+        return f"try {{{self.body.written(plain)}}}{caught}"
+
+
+# -- calls
+
+
+_OF_ITS_ARGUMENT = frozenset(
+    (
+        *("zero-or-one", "one-or-more", "exactly-one", "reverse", "subsequence", "remove"),
+        *("head", "tail"),
+    )
+)
+_KINDS_OF_CALLS = {
+    "root": PARENTS,
+    "error": NOTHING,
+    **dict.fromkeys(("min", "max", "distinct-values", "data"), ATOMS),
+}
+
+
+# Functions that give one string, whatever they are about.
+_OF_ONE_STRING = frozenset(
+    (
+        "concat",
+        "lower-case",
+        "normalize-space",
+        "string",
+        "string-join",
+        "substring",
+        "translate",
+        "upper-case",
+    )
+)
+
+
+class WordCondition(NamedTuple):
+    """``source`` has a value in which one, or every, of the needles is, when it is spaced so."""
+
+    source: Expression
+    spacing: Spacing
+    needles: list[bytes]
+    every: bool = False
+
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Expression):
     """A function of the documented list; ``name`` without ``fn:``, types as ``xs:date``."""
 
     name: str
     arguments: tuple[Expression, ...]
 
+    def uses_context(self) -> bool:
+        name = self.name
+        if name in CONTEXT_FUNCTIONS or name in _OF_FOCUS:
+            return True
+        if not self.arguments:
+            signature = signature_of(name)
+            return signature is None or signature.context
+        return any(argument.uses_context() for argument in self.arguments)
+
+    def uses_position(self) -> bool:
+        return self.name in _OF_FOCUS or any(part.uses_position() for part in self.arguments)
+
+    def may_be_number(self) -> bool:
+        signature = signature_of(self.name)
+        return signature is None or signature.result in (ResultKind.NUMBER, ResultKind.ANY)
+
+    def surely_number(self) -> bool:
+        signature = signature_of(self.name)
+        return signature is not None and signature.result is ResultKind.NUMBER
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return FunctionCall(self.name, parts)
+
+    def with_places(self, places: Mapping[str, Expression]) -> Expression | None:
+        return places.get(self.name) or Expression.with_places(self, places)
+
+    def is_at_most_one(self) -> bool:
+        return self.name in _OF_ONE_STRING
+
+    def word_condition(self) -> WordCondition | None:
+        """``contains(concat(" ", normalize-space(@a), " "), " b ")`` is what XPath 1.0 has for
+        ``contains-token(@a, "b")``."""
+        match self:
+            case FunctionCall("contains-token" as name, (source, Literal(str(token)))):
+                return WordCondition(source, Spacing.TOKENS, needles_of(name, [token]))
+            case FunctionCall(
+                "contains",
+                (
+                    FunctionCall(
+                        "concat",
+                        (
+                            Literal(" "),
+                            FunctionCall("normalize-space", (*_, source)),
+                            Literal(" "),
+                        ),
+                    ),
+                    Literal(str(text)),
+                ),
+            ) if source.is_at_most_one() and text.encode().split():
+                return WordCondition(source, Spacing.TOKENS, [text.encode()])
+            case FunctionCall(name, (source, words)) if name in WORD_TESTS:
+                listed = words.parts if isinstance(words, Sequence) else (words,)
+                texts = [
+                    one.value
+                    for one in listed
+                    if isinstance(one, Literal) and isinstance(one.value, str)
+                ]
+                needles = needles_of(name, texts)
+                if len(texts) < len(listed) or not needles:
+                    return None
+                test = WORD_TESTS[name]
+                return WordCondition(source, test.spacing, needles, test.every)
+            case _:
+                return None
+
+    def token_source(self) -> Expression | None:
+        """Of ``contains`` the value of which it asks for a token, as ``contains-token`` does."""
+        found = self.word_condition()
+        text = self.arguments[1]
+        assert isinstance(text, Literal)
+        is_token = found is not None and (
+            found.needles == needles_of("contains-token", [str(text.value)])
+        )
+        return found.source if found is not None and is_token else None
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        name = self.name
+        if name in _OF_ITS_ARGUMENT:
+            return self.arguments[0].kinds(variables, context)
+        if name == "insert-before":
+            return _union(self.arguments[::2], variables, context)
+        if name in _KINDS_OF_CALLS:
+            return _KINDS_OF_CALLS[name]
+        signature = signature_of(name)
+        assert signature is not None  # the parser looked it up
+        return RESULTS[signature.result]
+
+    def each_word(self, text: str) -> tuple[Expression, ...]:
+        """``contains text`` for any or all words of a string as a call for each word; the call
+        itself where there is none."""
+        name = WORD_TESTS[self.name]._replace(mode="any").name
+        words = [
+            needle.decode().strip() + WILDCARD * (not needle.endswith(b" "))
+            for needle in needles_of(self.name, [text])
+            if needle != NOWHERE
+        ]
+        each = [FunctionCall(name, (self.arguments[0], Literal(word))) for word in words]
+        return tuple(each) or (self,)
+
+    @property
+    def level(self) -> int:
+        return WORDS_LEVEL if self.name in WORD_TESTS else _PRIMARY
+
+    def written(self, plain: bool) -> str:
+        if self.name in WORD_TESTS:
+            source, words = self.arguments
+            said = words.written(plain) if isinstance(words, Literal) else words.enclosed(plain)
+            options = self.name.removeprefix(OPERATOR)
+            return f"{source.inside(WORDS_LEVEL + 1, plain)} {OPERATOR} {said}{options}"
+        is_of_context = self.name in CONTEXT_FUNCTIONS and self.arguments[-1] == DOT
+        arguments = self.arguments[:-1] if is_of_context else self.arguments
+        return f"{self.name}({_listed(arguments, plain)})"
+
+    def start_text(self, plain: bool) -> str:
+        return self.inside(_PRIMARY, plain)
+
+
+_OF_FOCUS = frozenset(("position", "last"))
+
 
 @dataclass(frozen=True, slots=True)
-class FunctionDeclaration:
+class FunctionDeclaration(Fragment):
     """``declare function name($parameter as type, …) as type { body };``, None for no type.
 
     A declared variable is one without parameters, ``$Q{}name``, whose body is evaluated once.
@@ -311,15 +1443,41 @@ class FunctionDeclaration:
     result: SequenceType | None
     body: Expression
 
+    def written(self) -> str:
+        body = self.body.written(plain=True)
+        if self.name.startswith("$"):
+            return f"declare variable {self.name} := {body}; "
+        named = ", ".join(f"${name}{_declared_type(type_)}" for name, type_ in self.parameters)
+        return f"declare function {self.name}({named}){_declared_type(self.result)} {{{body}}}; "
+
 
 @dataclass(frozen=True, slots=True)
-class UserCall:
+class UserCall(Expression):
     """A call of a declared function, or the name of a declared variable; ``library`` has them
     all, and is empty in their bodies."""
 
     name: str
     arguments: tuple[Expression, ...]
     library: tuple[FunctionDeclaration, ...] = ()
+
+    def same_focus(self) -> list[Expression]:
+        return list(self.arguments)
+
+    def new_focus(self) -> list[Expression]:
+        return [function.body for function in self.library]
+
+    def in_scope(self) -> list[Expression]:
+        return self.same_focus()
+
+    def may_be_number(self) -> bool:
+        return True
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        key = function_key(self.name, len(self.arguments))
+        return _kinds_in(self.library)[key] if self.library else variables.get(key, ANYTHING)
+
+    def written(self, plain: bool) -> str:
+        return self.name if self.is_variable else f"{self.name}({_listed(self.arguments, plain)})"
 
     @property
     def is_variable(self) -> bool:
@@ -331,8 +1489,56 @@ class UserCall:
         return next(found, None) if self.is_variable else None
 
 
+def function_key(name: str, arity: int) -> str:
+    """What a declared function is found by among the variables of a scope."""
+    return f"{name}#{arity}"
+
+
+@lru_cache(maxsize=256)
+def _kinds_in(library: tuple[FunctionDeclaration, ...]) -> Variables:
+    """What each function yields: the least that agrees with all their bodies."""
+    known = {function_key(one.name, len(one.parameters)): NOTHING for one in library}
+    while True:
+        found = dict(known)
+        for function in library:
+            parameters = {name: declared_kinds(type_) for name, type_ in function.parameters}
+            inside = function.body.kinds({**known, **parameters}, NOTHING)
+            if function.result is not None:
+                inside = function.result.kinds
+            key = function_key(function.name, len(parameters))
+            found[key] = known[key] | inside
+        if found == known:
+            return known
+        known = found
+
+
+# -- constructors
+
+
+_ESCAPES = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+    "{": "{{",
+    "}": "}}",
+}
+
+
+def _escaped(value: str, *, in_value: bool) -> str:
+    special = r'[&<>{}"\r\t\n]' if in_value else r"[&<>{}\r]"
+    return re.sub(special, lambda match: _ESCAPES.get(match[0], f"&#{ord(match[0])};"), value)
+
+
+def _content_text(value: str) -> str:
+    """Literal text; white space that the parser would strip is written as a reference."""
+    if not value.strip(" \t\n\r"):
+        return f"&#{ord(value[0])};{_escaped(value[1:], in_value=False)}"
+    return _escaped(value, in_value=False)
+
+
 @dataclass(frozen=True, slots=True)
-class Constructor:
+class Constructor(Expression):
     """A direct element constructor.
 
     ``attributes``: each value is a sequence of literal text and enclosed expressions.
@@ -348,18 +1554,59 @@ class Constructor:
     declarations: tuple[tuple[str, str], ...] = ()
     content: tuple[str | Expression, ...] = ()
 
+    def same_focus(self) -> list[Expression]:
+        return _expressions((self.attributes, self.content))
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return ItemKind.ELEMENT
+
+    def written(self, plain: bool) -> str:
+        start = f"<{self.name}"
+        for prefix, namespace in self.declarations:
+            if prefix == "":
+                plain = namespace == ""
+            name = f"xmlns:{prefix}" if prefix else "xmlns"
+            start += f' {name}="{_escaped(namespace, in_value=True)}"'
+        for attribute, value in self.attributes:
+            parts = (
+                _escaped(part, in_value=True)
+                if isinstance(part, str)
+                else f"{{{part.written(plain)}}}"
+                for part in value
+            )
+            start += f' {attribute}="{"".join(parts)}"'
+        content = "".join(
+            _content_text(part) if isinstance(part, str) else part.enclosed(plain)
+            for part in self.content
+        )
+        return f"{start}>{content}</{self.name}>" if content else f"{start}/>"
+
+    def enclosed(self, plain: bool) -> str:
+        return self.written(plain)
+
 
 @dataclass(frozen=True, slots=True)
-class Markup:
+class Markup(Expression):
     """A comment or processing instruction written in a constructor."""
 
     kind: NodeKind
     target: str
     value: str
 
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return ItemKind.COMMENT
+
+    def written(self, plain: bool) -> str:
+        if self.kind is NodeKind.COMMENT:
+            return f"<!--{self.value}-->"
+        return f"<?{self.target}{' ' * bool(self.value)}{self.value}?>"
+
+    def enclosed(self, plain: bool) -> str:
+        return self.written(plain)
+
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Expression):
     """``attribute n {…}``, ``text {…}``, ``comment {…}``, ``processing-instruction n {…}``, and
     ``element {name} {…}``; an element whose name is fixed is a Constructor.
 
@@ -372,43 +1619,28 @@ class Computed:
     content: Expression
     namespaces: tuple[tuple[str, str], ...] = ()
 
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return self.kind.kinds
 
-@dataclass(frozen=True, slots=True)
-class ForClause:
-    """``for $variable at $position in path``; "" is no position."""
-
-    variable: str
-    path: Expression
-    position: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LetClause:
-    variable: str
-    value: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class WhereClause:
-    """A ``where`` with a ``for`` or ``let`` behind it; the last one is ``Flwor.where``."""
-
-    condition: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class OrderKey:
-    """``key descending empty greatest``."""
-
-    key: Expression
-    descending: bool = False
-    empty_greatest: bool = False
+    def written(self, plain: bool) -> str:
+        name = ""
+        if isinstance(self.name, Expression):
+            listed = "".join(f", {_quoted(part)}" for one in self.namespaces for part in one)
+            name = f" {{{self.name.written(plain)}{listed}}}"
+        elif self.name is not None:
+            name = f" {self.name}"
+            if self.name.prefix not in ("", "xml"):
+                parts = (str(self.name), self.name.prefix, self.name.namespace)
+                name = f" {{{', '.join(map(_quoted, parts))}}}"
+        content = "" if self.content == EMPTY else self.content.written(plain)
+        return f"{self.kind.word}{name} {{{content}}}"
 
 
 PART_VARIABLE = "binding"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Expression):
     """An expression in content of a constructor whose value was perhaps computed on the way, for
     the element that is ``variable``: a *piece* of the message, of the part's ``digest``.
 
@@ -420,33 +1652,93 @@ class Part:
     digest: str
     expression: Expression
 
+    def in_scope(self) -> list[Expression]:
+        return []
+
+    def refers(self) -> str:
+        return self.variable
+
+    def uses_context(self) -> bool:
+        return True
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        return ANYTHING
+
+
+# -- FLWOR expressions and copies
+
 
 @dataclass(frozen=True, slots=True)
-class Update:
-    """An updating expression; it has no value and stands in ``modify`` only.
+class ForClause(Fragment):
+    """``for $variable at $position in path``; "" is no position."""
 
-    ``source``: what is inserted, put in its place, or the name; the empty sequence for DELETE.
-    """
+    variable: str
+    path: Expression
+    position: str = ""
 
-    kind: UpdateKind
-    target: Expression
-    source: Expression | QualifiedName
+    def binds(self) -> Iterable[str]:
+        return self.variable, self.position
+
+    def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
+        """Adds what its variables can be."""
+        scope[self.variable] = self.path.kinds(scope, context)
+        if self.position:
+            scope[self.position] = ItemKind.NUMBER
+
+    def written(self, plain: bool) -> str:
+        at = f" at ${self.position}" if self.position else ""
+        return f"for ${self.variable}{at} in {self.path.single(plain)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Transform:
-    """``copy $variable := value, … modify changes return result``."""
+class LetClause(Fragment):
+    variable: str
+    value: Expression
 
-    copies: tuple[LetClause, ...]
-    changes: Expression
-    result: Expression
+    def binds(self) -> Iterable[str]:
+        return (self.variable,)
+
+    def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
+        scope[self.variable] = self.value.kinds(scope, context)
+
+    def written(self, plain: bool) -> str:
+        return f"let ${self.variable} := {self.value.single(plain)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WhereClause(Fragment):
+    """A ``where`` with a ``for`` or ``let`` behind it; the last one is ``Flwor.where``."""
+
+    condition: Expression
+
+    def binds(self) -> Iterable[str]:
+        return ()
+
+    def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
+        pass
+
+    def written(self, plain: bool) -> str:
+        return f"where {self.condition.single(plain)}"
 
 
 Clause: TypeAlias = ForClause | LetClause | WhereClause
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class OrderKey(Fragment):
+    """``key descending empty greatest``."""
+
+    key: Expression
+    descending: bool = False
+    empty_greatest: bool = False
+
+    def written(self, plain: bool) -> str:
+        direction = " descending" if self.descending else ""
+        return f"{self.key.single(plain)}{direction}{' empty greatest' * self.empty_greatest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping(Fragment):
     """``group by $key := value, $key …``, and the clauses and ``where`` behind it.
 
     A key without a value is a variable that is bound in front.
@@ -456,9 +1748,16 @@ class Grouping:
     clauses: tuple[Clause, ...] = ()
     where: Expression | None = None
 
+    def written_keys(self, plain: bool) -> str:
+        keys = (
+            f"${name}" + (f" := {value.single(plain)}" if value is not None else "")
+            for name, value in self.keys
+        )
+        return f"group by {', '.join(keys)}"
+
 
 @dataclass(frozen=True, slots=True)
-class Flwor:
+class Flwor(Expression):
     """``for … let … where … group by … order by … return …``."""
 
     clauses: tuple[Clause, ...]
@@ -467,34 +1766,104 @@ class Flwor:
     order: tuple[OrderKey, ...] = ()
     group: Grouping | None = None
 
+    level = _SINGLE
 
-Expression: TypeAlias = (
-    PathExpression
-    | Mapped
-    | SimpleMap
-    | Literal
-    | Comparison
-    | And
-    | Or
-    | Operation
-    | Sequence
-    | Conditional
-    | Quantified
-    | Cast
-    | Typed
-    | Typeswitch
-    | TryCatch
-    | FunctionCall
-    | UserCall
-    | Constructor
-    | Markup
-    | Computed
-    | Flwor
-    | Update
-    | Transform
-    | Part
-    | GraphQuery
-)
+    @property
+    def _all_clauses(self) -> tuple[Clause, ...]:
+        return self.clauses if self.group is None else self.clauses + self.group.clauses
+
+    def same_focus(self) -> list[Expression]:
+        return _expressions((self.clauses, self.where, self.group, self.order, self.result))
+
+    def binds(self) -> Iterable[str]:
+        keys = () if self.group is None else self.group.keys
+        yield from (name for name, value in keys if value is not None)
+        for clause in self._all_clauses:
+            yield from clause.binds()
+
+    def may_be_number(self) -> bool:
+        return self.result.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        scope = dict(variables)
+        for clause in self.clauses:
+            clause.bind_kinds(scope, context)
+        if self.group is not None:
+            scope.update(dict.fromkeys((name for name, _ in self.group.keys), ATOMS))
+            for clause in self.group.clauses:
+                clause.bind_kinds(scope, context)
+        return self.result.kinds(scope, context)
+
+    def written(self, plain: bool) -> str:
+        parts = [clause.written(plain) for clause in self.clauses]
+        if self.where is not None:
+            parts.append(f"where {self.where.single(plain)}")
+        if self.group is not None:
+            parts.append(self.group.written_keys(plain))
+            parts += (clause.written(plain) for clause in self.group.clauses)
+            if self.group.where is not None:
+                parts.append(f"where {self.group.where.single(plain)}")
+        if self.order:
+            parts.append(f"order by {', '.join(key.written(plain) for key in self.order)}")
+        return " ".join((*parts, f"return {self.result.single(plain)}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Expression):
+    """An updating expression; it has no value and stands in ``modify`` only.
+
+    ``source``: what is inserted, put in its place, or the name; the empty sequence for DELETE.
+    """
+
+    kind: UpdateKind
+    target: Expression
+    source: Expression | QualifiedName
+
+    level = _SINGLE
+
+    def written(self, plain: bool) -> str:
+        first, between = self.kind.value
+        target = self.target.single(plain)
+        if not between:
+            return f"{first} {target}"
+        if isinstance(self.source, Expression):
+            source = self.source.single(plain)
+        else:
+            source = f"QName({_quoted(self.source.namespace)}, {_quoted(str(self.source))})"
+        if first == "insert node":
+            return f"{first} {source} {between} {target}"
+        return f"{first} {target} {between} {source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transform(Expression):
+    """``copy $variable := value, … modify changes return result``."""
+
+    copies: tuple[LetClause, ...]
+    changes: Expression
+    result: Expression
+
+    level = _SINGLE
+
+    def binds(self) -> Iterable[str]:
+        return [copy.variable for copy in self.copies]
+
+    def may_be_number(self) -> bool:
+        return self.result.may_be_number()
+
+    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
+        scope = dict(variables)
+        for copy in self.copies:
+            scope[copy.variable] = copy.value.kinds(scope, context) & NODES
+        return self.result.kinds(scope, context)
+
+    def written(self, plain: bool) -> str:
+        copies = ", ".join(copy.written(plain).removeprefix("let ") for copy in self.copies)
+        changes, result = self.changes.single(plain), self.result.single(plain)
+        return f"copy {copies} modify {changes} return {result}"
+
+
+# -- profiles
 
 
 class Filled(Protocol):

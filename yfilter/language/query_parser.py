@@ -67,7 +67,6 @@ from yfilter.language.higher_order import (
     for_each,
     for_each_pair,
     sorted_by,
-    variable,
 )
 from yfilter.language.item_kinds import (
     ANYTHING,
@@ -78,9 +77,6 @@ from yfilter.language.item_kinds import (
     TEMPORAL,
     ItemKind,
     Kinds,
-    function_key,
-    kinds_of_case,
-    kinds_of_type,
 )
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.namespaces import (
@@ -95,7 +91,6 @@ from yfilter.language.namespaces import (
     braced,
 )
 from yfilter.language.operator_parser import OperatorParser, joined
-from yfilter.language.path_assembly import constructs, size_of
 from yfilter.language.path_parser import (
     KIND_TESTS,
     MESSAGE_VARIABLE,
@@ -111,11 +106,11 @@ from yfilter.language.profile_limits import (
     ProfileLimits,
     checked_text,
 )
+from yfilter.language.query_ast import function_key, kinds_of_case
 from yfilter.language.query_lexer import NCNAME, WHITE_SPACE
 from yfilter.language.query_text import unparse
 from yfilter.language.references import expand_references, read_reference
 from yfilter.language.shape_cache import ShapeCache
-from yfilter.language.subexpressions import all_within
 from yfilter.language.suggestions import function_suggestion, value_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat
@@ -209,7 +204,7 @@ class ConditionParser(OperatorParser):
             return _listed(found[1])
         closing = "}" if opening == "{" else ")"
         is_empty = may_be_empty and self.lexer.peek().is_symbol(closing)
-        inside = ast.Sequence(()) if is_empty else self.sequence()
+        inside = ast.EMPTY if is_empty else self.sequence()
         self.expect(closing, " or an operator")
         return inside
 
@@ -306,7 +301,7 @@ class ConditionParser(OperatorParser):
             if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
         )
         self.scope = outer.with_variable(name, ATOMS)
-        chosen = ast.PathExpression(ast.Origin.VARIABLE, (), name)
+        chosen = ast.variable(name)
         cases: list[tuple[ast.Expression, ast.Expression]] = []
         while not cases or self.lexer.peek().is_word("case"):
             values: list[ast.Expression] = []
@@ -475,7 +470,7 @@ class ConditionParser(OperatorParser):
             arguments = [ast.FunctionCall("normalize-space", tuple(arguments)), ast.Literal(" ")]
         if name in CONTEXT_FUNCTIONS and len(arguments) < len(signature.arguments):
             self._check_context(token, name)
-            arguments.append(ast.PathExpression(ast.Origin.CONTEXT, ()))
+            arguments.append(ast.DOT)
         if name == "resolve-uri" and len(arguments) == 1 and self.base_uri is not None:
             arguments.append(ast.Literal(self.base_uri))
         return self.at(token, ast.FunctionCall(name, tuple(arguments)))
@@ -990,7 +985,7 @@ class ComputedParser(ConstructorParser):
         if isinstance(content, ast.Literal):
             self._check_markup(kind, content, inside)
         if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
-            parts = () if content == ast.Sequence(()) else (content,)
+            parts = () if content == ast.EMPTY else (content,)
             return ast.Constructor(name, (), tuple(declarations.items()), parts)
         return ast.Computed(kind, name, content, namespaces)
 
@@ -1281,7 +1276,7 @@ class FlworParser(ComputedParser):
             if declared is None and self.begins_function():
                 self.name_function(name)
                 self.scope = outer.with_variable(name, NOTHING)
-                return ast.LetClause(name, ast.Sequence(()))
+                return ast.LetClause(name, ast.EMPTY)
         value = self.typed_value(declared, each=is_for)
         self.scope = outer.with_variable(name, self.kinds_of(value))
         if position:
@@ -1451,7 +1446,7 @@ class FunctionParser(FlworParser):
         value = self.typed_value(declared, each=False)
         self.scope = outer
         if _is_short(value):
-            self.declared[name] = value, size_of(value)
+            self.declared[name] = value, value.size
             return
         self.declared[name] = None
         self._functions[_key(name), 0] = ast.FunctionDeclaration(_key(name), (), None, value)
@@ -1479,7 +1474,7 @@ class FunctionParser(FlworParser):
         found: set[str] = set()
         reached = [self._functions[name, 0]]
         while reached:
-            for call in all_within(reached.pop().body):
+            for call in reached.pop().body.within():
                 if isinstance(call, ast.UserCall) and call.name not in found:
                     found.add(call.name)
                     reached += (one for one in self._functions.values() if one.name == call.name)
@@ -1495,7 +1490,7 @@ class FunctionParser(FlworParser):
             name = self.new_variable(named)
             type_ = self.declared_type()
             parameters.append((name, type_))
-            self.scope = self.scope.with_variable(name, kinds_of_type(type_))
+            self.scope = self.scope.with_variable(name, ast.declared_kinds(type_))
         return tuple(parameters)
 
     def _add(self, token: Token, function: ast.FunctionDeclaration) -> None:
@@ -1550,7 +1545,7 @@ def _is_short(value: ast.Expression) -> bool:
             literals = all(isinstance(part, ast.Literal) for part in parts)
             return literals and len(parts) <= _SHORT_STEPS_MAX
         case ast.PathExpression(ast.Origin.MESSAGE):
-            return size_of(value) <= _SHORT_STEPS_MAX and not constructs(value)
+            return value.size <= _SHORT_STEPS_MAX and not value.constructs
     return False
 
 
@@ -1637,7 +1632,7 @@ class InlineFunctionParser(FunctionParser):
                 raise self.refusal("arity", f"{name}() has more arguments", place.offset)
             if len(items) < most - 1:
                 items.append(self.expression())
-                if name == SORT and len(items) == 2 and items[1] != ast.Sequence(()):
+                if name == SORT and len(items) == 2 and items[1] != ast.EMPTY:
                     self._check_collation(place, items[1])
                 continue
             kinds = [self.kinds_of(one) or ANYTHING for one in items[:2]]
@@ -1704,7 +1699,7 @@ class InlineFunctionParser(FunctionParser):
         """The expression for the name of a parameter, or for a call of a function by a variable."""
         meant = self.stands_for[name]
         if not isinstance(meant, FunctionText):
-            self._count_steps(size_of(meant), token)
+            self._count_steps(meant.size, token)
             return meant
         if not self.lexer.peek().is_symbol("("):
             raise self.no_value(token)
@@ -1791,7 +1786,7 @@ class InlineFunctionParser(FunctionParser):
         outer = self.scope
         known = dict(zip(names, kinds or [ANYTHING] * arity, strict=True))
         self.scope = replace(outer, variables={**outer.variables, **known}, context=NOTHING)
-        body = self._call_by_name(token, list(map(variable, names)), [token] * arity)
+        body = self._call_by_name(token, list(map(ast.variable, names)), [token] * arity)
         self.scope = outer
         return Inline(names, (None,) * arity, body)
 
@@ -1812,14 +1807,14 @@ class InlineFunctionParser(FunctionParser):
                 names.append(self._fresh("argument"))
                 known = kinds[len(names) - 1] if kinds and len(names) <= len(kinds) else ANYTHING
                 self.scope = self.scope.with_variable(names[-1], known)
-                arguments.append(variable(names[-1]))
+                arguments.append(ast.variable(names[-1]))
                 continue
             value = self.expression()
             if not isinstance(value, ast.Literal):
                 name = self._fresh("given")
                 self.scope = self.scope.with_variable(name, self.kinds_of(value))
                 self._given.append((name, value))
-                value = variable(name)
+                value = ast.variable(name)
             arguments.append(value)
         if not names:
             raise self.no_value(token)
@@ -1890,7 +1885,7 @@ class InlineFunctionParser(FunctionParser):
         if name is None:
             kind = AS_ALL if type_.occurrence in ("*", "+") else AS_ONE
             name = self._conversions[type_] = self._free_name(kind, 1)
-            made = ast.FunctionDeclaration(name, (("value", type_),), None, variable("value"))
+            made = ast.FunctionDeclaration(name, (("value", type_),), None, ast.variable("value"))
             self._functions[name, 1] = made
             self.written_out[name, 1] = made
         return self.at(token, ast.UserCall(name, (value,), self._known_library()))
@@ -2026,7 +2021,7 @@ class UpdateParser(InlineFunctionParser):
             self.expect_word("with")
             return ast.Update(ast.UpdateKind.REPLACE_VALUE, target, self.expression())
         if token.text == "delete":
-            return ast.Update(ast.UpdateKind.DELETE, self._target(), ast.Sequence(()))
+            return ast.Update(ast.UpdateKind.DELETE, self._target(), ast.EMPTY)
         if token.text == "insert":
             source = self.expression()
             return ast.Update(self._insertion(), self._target(), source)
@@ -2469,7 +2464,7 @@ class QueryParser(UpdateParser):
     def _check_deliverable(self, body: ast.Expression, start: Token) -> None:
         """A path delivers the message; of anything else, each item becomes a document."""
         if is_path(body):
-            if body == ast.PathExpression(ast.Origin.MESSAGE, ()):
+            if body == ast.MESSAGE:
                 what = "this is the whole message"
                 wanted = "a path to an element; $msg/* for every message"
                 raise self.refusal("type", what, start.offset, wanted)

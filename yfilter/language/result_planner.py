@@ -23,11 +23,9 @@ from yfilter.language import results as rows
 from yfilter.language.atoms import atom_text, is_number, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import STRING_FUNCTIONS
-from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds, kinds_of
-from yfilter.language.matching_path import is_path, matching_part, uses_variable, with_predicates
-from yfilter.language.positions import is_positional
+from yfilter.language.item_kinds import ANYTHING, ItemKind, Kinds
+from yfilter.language.matching_path import is_path, matching_part, uses_variable
 from yfilter.language.results import Foreign, ResultPlan
-from yfilter.language.subexpressions import new_focus, same_focus
 from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
@@ -417,7 +415,7 @@ class PlanDraft:
     def _predicate(
         self, step: ast.LocationStep, predicate: ast.Expression, kind: int, scope: Scope
     ) -> tuple[int, int | Row, int]:
-        if is_positional(predicate):
+        if predicate.is_positional():
             if step.descendant:
                 raise Unsaid
             if predicate == ast.FunctionCall("last", ()):
@@ -453,8 +451,8 @@ class PlanDraft:
         self._used(expression, scope, slots, values)
         kinds: dict[str, Kinds] = {name: _ITEM_KINDS[kind] for name, _, kind in slots.values()}
         for name, value in values.items():
-            kinds[name] = kinds_of(value, kinds, ANYTHING)
-        of_items = kinds_of(expression, kinds, ANYTHING)
+            kinds[name] = value.kinds(kinds, ANYTHING)
+        of_items = expression.kinds(kinds, ANYTHING)
         if kind == rows.ROW_FOREIGN and of_items & (ItemKind.ATTRIBUTE | ItemKind.DOCUMENT):
             raise Unsaid
         self._foreign.append(Foreign(expression, tuple(slots.values()), tuple(values.items())))
@@ -486,7 +484,7 @@ class PlanDraft:
                 raise Unsaid
             elif bound is not None:
                 slots[name] = (name, *bound)
-        for part in (*same_focus(expression), *new_focus(expression)):
+        for part in (*expression.same_focus(), *expression.new_focus()):
             self._used(part, scope, slots, values)
 
     def context(self, scope: Scope) -> int:
@@ -705,7 +703,7 @@ class _Planner(PlanDraft):
                     equality = ast.Comparison(inner, ast.Operator.EQ, value)
                     rest = tuple(other for other in conjuncts if other is not conjunct)
                     where = ast.And(rest) if len(rest) > 1 else rest[0] if rest else None
-                    path = with_predicates(clause.path, (equality,))
+                    path = clause.path.with_predicates((equality,))
                     return path, replace(flwor, where=where)
         raise Unsaid
 

@@ -50,7 +50,6 @@ from yfilter.language.shapes import (
     Word,
     take_apart,
 )
-from yfilter.language.subexpressions import all_within
 
 LENGTH_MAX = 2_048
 LEARNT_AT_ONCE_MAX = 256
@@ -351,10 +350,10 @@ def _holds_nested_constructor(expression: Expression) -> bool:
     """
     return any(
         isinstance(inner, Constructor)
-        for one in all_within(expression)
+        for one in expression.within()
         if isinstance(one, Constructor)
         for _, value in one.attributes
         for part in value
         if not isinstance(part, str)
-        for inner in all_within(part)
+        for inner in part.within()
     )

@@ -27,7 +27,7 @@ from formats.names import QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language import trees
 from yfilter.language.functions import PATTERN_FUNCTIONS
-from yfilter.language.query_text import unparse, written_word
+from yfilter.language.query_text import unparse
 
 Word: TypeAlias = str | int | Decimal | float
 
@@ -113,9 +113,9 @@ class Shaped(NamedTuple):
             if not isinstance(word, str):
                 if word < 0:  # its text depends on where it stands
                     return unparse(self.fill())
-                word = str(word) if isinstance(word, int) else written_word(word)
+                word = str(word) if isinstance(word, int) else ast.Literal(word).word
             elif "&" in word or '"' in word or "\r" in word:
-                word = written_word(word)
+                word = ast.Literal(word).word
             pieces[place] = word
             place += 2
         return "".join(pieces)

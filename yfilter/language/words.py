@@ -21,7 +21,6 @@ from functools import cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from yfilter.language import query_ast as ast
 from yfilter.language.character_sets import (
     category,
     characters_of,
@@ -31,7 +30,7 @@ from yfilter.language.character_sets import (
 )
 
 OPERATOR = "contains text"
-_WILDCARD = ".*"
+WILDCARD = ".*"
 
 
 class Spacing(IntEnum):
@@ -77,8 +76,8 @@ class WordTest(NamedTuple):
         for text in texts if self.mode != "phrase" else (" ".join(texts),):
             for piece in (text,) if self.is_one else text.split():
                 end = b" "
-                if self.wildcards and piece.endswith(_WILDCARD):
-                    piece, end = piece[: -len(_WILDCARD)], b""  # noqa: PLW2901
+                if self.wildcards and piece.endswith(WILDCARD):
+                    piece, end = piece[: -len(WILDCARD)], b""  # noqa: PLW2901
                 if self.wildcards and (
                     not {".", "\\"}.isdisjoint(piece) or (not end and not is_word(piece[-1:]))
                 ):
@@ -132,107 +131,8 @@ def described(spacing: int, needle: bytes) -> str:
     if spacing == Spacing.CASELESS:
         return f'matches "{text.replace(START, "^").replace(END, "$")}" i'
     test = WordTest("any", Spacing(spacing), wildcards=not needle.endswith(b" "))
-    words = f'"{text}{_WILDCARD * test.wildcards}"'
+    words = f'"{text}{WILDCARD * test.wildcards}"'
     return f"{OPERATOR} {words}{test.name.removeprefix(OPERATOR)}"
-
-
-class WordCondition(NamedTuple):
-    """``source`` has a value in which one, or every, of the needles is, when it is spaced so."""
-
-    source: ast.Expression
-    spacing: Spacing
-    needles: list[bytes]
-    every: bool = False
-
-
-def word_condition(condition: ast.Expression) -> WordCondition | None:
-    """A condition about words that are written down; None for another one.
-
-    ``contains(concat(" ", normalize-space(@a), " "), " b ")`` is what XPath 1.0 has for
-    ``contains-token(@a, "b")``.
-    """
-    match condition:
-        case ast.FunctionCall("contains-token" as name, (source, ast.Literal(str(token)))):
-            return WordCondition(source, Spacing.TOKENS, needles_of(name, [token]))
-        case ast.FunctionCall(
-            "contains",
-            (
-                ast.FunctionCall(
-                    "concat",
-                    (
-                        ast.Literal(" "),
-                        ast.FunctionCall("normalize-space", (*_, source)),
-                        ast.Literal(" "),
-                    ),
-                ),
-                ast.Literal(str(text)),
-            ),
-        ) if is_at_most_one(source) and text.encode().split():
-            return WordCondition(source, Spacing.TOKENS, [text.encode()])
-        case ast.FunctionCall(name, (source, words)) if name in WORD_TESTS:
-            listed = words.parts if isinstance(words, ast.Sequence) else (words,)
-            texts = [
-                one.value
-                for one in listed
-                if isinstance(one, ast.Literal) and isinstance(one.value, str)
-            ]
-            needles = needles_of(name, texts)
-            if len(texts) < len(listed) or not needles:
-                return None
-            test = WORD_TESTS[name]
-            return WordCondition(source, test.spacing, needles, test.every)
-        case _:
-            return None
-
-
-def token_source(column: ast.Expression, text: str) -> ast.Expression | None:
-    """The value that ``contains(column, text)`` asks for a token of, as ``contains-token`` does."""
-    found = word_condition(ast.FunctionCall("contains", (column, ast.Literal(text))))
-    is_token = found is not None and found.needles == needles_of("contains-token", [text])
-    return found.source if found is not None and is_token else None
-
-
-def each_word(call: ast.FunctionCall, text: str) -> tuple[ast.Expression, ...]:
-    """``contains text`` for any or all words of a string as a call for each word; the call itself
-    where there is none."""
-    name = WORD_TESTS[call.name]._replace(mode="any").name
-    words = [
-        needle.decode().strip() + _WILDCARD * (not needle.endswith(b" "))
-        for needle in needles_of(call.name, [text])
-        if needle != NOWHERE
-    ]
-    each = [ast.FunctionCall(name, (call.arguments[0], ast.Literal(word))) for word in words]
-    return tuple(each) or (call,)
-
-
-# Functions that give one string, whatever they are about.
-_STRINGS = frozenset(
-    (
-        "concat",
-        "lower-case",
-        "normalize-space",
-        "string",
-        "string-join",
-        "substring",
-        "translate",
-        "upper-case",
-    )
-)
-
-
-def is_at_most_one(source: ast.Expression) -> bool:
-    """Whether a value is one item, or an attribute of the context item, for all the text tells."""
-    match source:
-        case ast.PathExpression(ast.Origin.CONTEXT, ()) | ast.Literal():
-            return True
-        case ast.PathExpression(
-            ast.Origin.CONTEXT, (ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, test, (), None),)
-        ):
-            return test is not None and test.is_full
-        case ast.FunctionCall(name):
-            return name in _STRINGS
-        case _:
-            return False
 
 
 EACH_WORD = {name: test for name, test in WORD_TESTS.items() if not test.is_one}

@@ -31,16 +31,12 @@ from typing import Any, Protocol
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.dependence import free_variables
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
 from yfilter.language.functions import CURRENT, FUNCTIONS
-from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES, kinds_of
+from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
-from yfilter.language.positions import is_positional, may_be_number, uses_position
-from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.language.trees import split
-from yfilter.language.words import word_condition
 from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
@@ -254,7 +250,7 @@ class Compiler:
                 name = expression.name if isinstance(expression, ast.Operation) else ","
                 parts = [self._given(operand, scope) for operand in operands]
                 return op.Combined(self._scratch, name, parts)
-            case ast.Mapped(left, right) if not uses_position(right):
+            case ast.Mapped(left, right) if not right.uses_position():
                 return op.Each(self._nodes(left, scope), self._nodes(right, scope))
             case ast.FunctionCall("root", ()):
                 return op.Path(self._scratch, [], op.FROM_MESSAGE)
@@ -276,7 +272,7 @@ class Compiler:
     def _steps(self, step: ast.LocationStep, scope: Scope) -> list[op.PathStep]:
         """A step, behind that which ``//`` stands for where positions count."""
         predicates = [self._predicate(predicate, scope) for predicate in step.predicates]
-        positional = any(map(is_positional, step.predicates))
+        positional = step.is_positional
         is_below = step.descendant and not positional
         if step.axis is not None:
             axis = _AXES[step.axis]
@@ -296,7 +292,7 @@ class Compiler:
         if placed is not None:
             return placed
         condition = self._part(predicate, scope)
-        return op.Numbered(self._scratch, condition) if may_be_number(predicate) else condition
+        return op.Numbered(self._scratch, condition) if predicate.may_be_number() else condition
 
     def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> op.Operator:
         if expression.origin is ast.Origin.VARIABLE and not expression.steps:
@@ -307,11 +303,9 @@ class Compiler:
 
     def _mapped(self, expression: ast.Mapped, scope: Scope) -> op.Operator:
         of_any_kind = dict.fromkeys(scope, ANYTHING)
-        if not kinds_of(expression.right, of_any_kind, NODES) & ATOMS:
+        if not expression.right.kinds(of_any_kind, NODES) & ATOMS:
             return self.path(expression, scope)
-        if kinds_of(expression.right, of_any_kind, NODES) & NODES or uses_position(
-            expression.right
-        ):
+        if expression.right.kinds(of_any_kind, NODES) & NODES or expression.right.uses_position():
             raise NotCompiled
         right = self.operator(expression.right, scope)
         return op.ForEachNode(self._nodes(expression.left, scope), right)
@@ -436,7 +430,7 @@ class Compiler:
                 name in _TEXT_TESTS
             ):
                 return op.FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
-            case _ if (found := word_condition(expression)) is not None:
+            case _ if (found := expression.word_condition()) is not None:
                 has_words = op.HasWords(*found[1:])
                 try:
                     return op.SomeValue(self.path(found.source, scope), has_words)
@@ -582,7 +576,7 @@ def _looked_up(variable: str, source: ast.Expression, condition: ast.Expression)
             is_key = key.origin is ast.Origin.VARIABLE and key.variable == variable
             if not is_key or any(map(_has_variables, _predicates(key))):
                 continue
-            if variable in free_variables(other) or other.start is not None:
+            if variable in other.free_variables() or other.start is not None:
                 continue
             if any(map(_has_variables, _predicates(other))):
                 continue
@@ -613,7 +607,7 @@ def _stands_alone(expression: ast.Expression) -> bool:
         return bool(expression.library)
     if isinstance(expression, ast.FunctionCall) and not expression.arguments:
         return expression.name in CURRENT
-    parts = list(same_focus(expression))
+    parts = list(expression.same_focus())
     return (
         bool(parts)
         and all(isinstance(part, ast.Literal) or _stands_alone(part) for part in parts)
@@ -629,12 +623,12 @@ def _is_aggregate(expression: ast.Expression) -> bool:
         and len(expression.arguments) == 1
         and isinstance(expression.arguments[0], ast.PathExpression)
         and not _has_variables(expression)
-        and not uses_position(expression)
+        and not expression.uses_position()
     )
 
 
 def _has_variables(expression: ast.Expression) -> bool:
     return any(
         isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
-        for part in all_within(expression)
+        for part in expression.within()
     )

@@ -23,7 +23,6 @@ from typing import NamedTuple, TypeAlias
 from formats.names import QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import ArgumentKind, signature_of
-from yfilter.language.subexpressions import all_within, same_focus
 from yfilter.projection.needs import Kept, Kind, Steps
 
 PLACES_MAX = 256  # of one value; beyond that, everything is looked at
@@ -111,7 +110,7 @@ class Looks:
             case ast.Sequence(parts):
                 return self._all(parts, use, scope)
             case ast.Comparison() | ast.Cast():
-                return self._none(same_focus(expression), Kind.VALUE, scope)
+                return self._none(expression.same_focus(), Kind.VALUE, scope)
             case ast.Conditional(condition, consequence, alternative):
                 self.value(condition, Kind.NODE, scope)
                 return self._all((consequence, alternative), use, scope)
@@ -136,7 +135,7 @@ class Looks:
                 self.value(changes, Kind.NODE, scope)
                 return self.value(result, use, scope)
             case ast.Update():
-                return self._none(same_focus(expression), Kind.SUBTREE, scope)
+                return self._none(expression.same_focus(), Kind.SUBTREE, scope)
             case ast.Constructor() | ast.Computed():
                 return self._constructed(expression, scope)
             case ast.Quantified(_, bindings, condition):
@@ -147,7 +146,7 @@ class Looks:
             case ast.Flwor():
                 return self.flwor(expression, use, scope)
             case _:  # conditions, literals, markup
-                return self._none(same_focus(expression), Kind.NODE, scope)
+                return self._none(expression.same_focus(), Kind.NODE, scope)
 
     def flwor(
         self, flwor: ast.Flwor, use: Kind, scope: Scope, first: Places | None = None
@@ -363,7 +362,7 @@ class Looks:
 
 def _stays_inside(expression: ast.Expression) -> bool:
     """Whether it comes to no node that is not in a node that it is given."""
-    for part in all_within(expression):
+    for part in expression.within():
         match part:
             case ast.FunctionCall(name) if name in _BEYOND:
                 return False

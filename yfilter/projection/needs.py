@@ -54,7 +54,6 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
-from yfilter.language.subexpressions import same_focus
 
 _RETURN = " return "
 
@@ -188,7 +187,7 @@ def looked_at(selection: Expression) -> Iterator[Kept]:
                     yield from looked_at(predicate)
     elif isinstance(selection, FunctionCall) and not selection.arguments:
         yield Kept((), Kind.VALUE)  # string(), number(): of the element
-    for part in same_focus(selection):
+    for part in selection.same_focus():
         yield from looked_at(part)
 
 

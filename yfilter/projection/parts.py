@@ -25,7 +25,7 @@ from hashlib import blake2b
 
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
-from yfilter.language.item_kinds import ANYTHING, ItemKind, kinds_of
+from yfilter.language.item_kinds import ANYTHING, ItemKind
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
@@ -143,7 +143,7 @@ def _part_of(expression: ast.Expression, variable: str) -> KnownPart | None:
         return None  # of which the message itself is the shortest form
     if not _is_closed(expression, variable):
         return None
-    kinds = kinds_of(expression, {variable: ItemKind.ELEMENT}, ANYTHING)
+    kinds = expression.kinds({variable: ItemKind.ELEMENT}, ANYTHING)
     if kinds & (ItemKind.ATTRIBUTE | ItemKind.DOCUMENT):
         return None
     expression = _renamed(expression, variable)

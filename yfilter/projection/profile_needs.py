@@ -32,7 +32,6 @@ from yfilter.engine.readings import RDF_XML_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test
 from yfilter.language import query_ast as ast
 from yfilter.language.matching_path import is_path, matching_part, matching_path
-from yfilter.language.subexpressions import all_within
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 
@@ -146,7 +145,7 @@ def _or_none(conditions: tuple[Conjunction, ...]) -> tuple[Conjunction | None, .
 def _starts_at_message(expression: ast.Expression) -> bool:
     return any(
         isinstance(part, ast.PathExpression) and part.origin is ast.Origin.MESSAGE
-        for part in all_within(expression)
+        for part in expression.within()
     )
 
 
@@ -154,5 +153,5 @@ def _calls_root(expression: ast.Expression) -> bool:
     """root() may stand in a condition, of which then nothing can be said."""
     return any(
         isinstance(part, ast.FunctionCall) and part.name in ("root", "svrl:location")
-        for part in all_within(expression)
+        for part in expression.within()
     )

@@ -18,7 +18,6 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import element_node
-from yfilter.language.positions import is_positional
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression
 from yfilter.language.query_parser import parse_profile
@@ -347,7 +346,7 @@ def random_conditions(rng: Random, count: int) -> Iterator[str]:
             condition = condition_of(text)
         except (ProfileRefused, AssertionError):
             continue
-        if not is_positional(condition):
+        if not condition.is_positional():
             count -= 1
             yield text
 
