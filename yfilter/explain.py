@@ -36,7 +36,7 @@ from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.near_miss import near_miss
 from yfilter.language.nodes import DOCUMENT, Node, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, LocationStep, Origin, PathExpression, Profile
+from yfilter.language.query_ast import Expression, LocationStep, Origin, Profile, absolute, relative
 from yfilter.language.query_text import unparse
 
 # -------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class _Walk:
         held: tuple[LocationStep, ...] = ()
         for step in steps:
             bare = replace(step, predicates=())
-            text = unparse(PathExpression(Origin.MESSAGE, (bare,)))
+            text = unparse(absolute(bare))
             following = self._follow(bare, nodes)
             outcome = self._outcome(nodes, following)
             hint = partial(self._near_miss, bare, nodes)
@@ -265,10 +265,10 @@ class _Walk:
         by = self._deciders.finder
         if kind is not ConditionKind.BRANCH:
             by = self._deciders.decider(condition)
-        if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
+        if kind is ConditionKind.BRANCH:
 
             def nested(steps: tuple[LocationStep, ...]) -> str:
-                path = PathExpression(Origin.CONTEXT, steps)
+                path = relative(*steps)
                 return whole(_with_condition(held, path) if steps else held)
 
             inner, _ = self.steps(condition.steps, nodes, nested)
@@ -282,7 +282,7 @@ class _Walk:
     def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
         if self._evaluator is None or nodes is None:
             return None
-        path = PathExpression(Origin.CONTEXT, (step,))
+        path = relative(step)
         found: dict[Node, None] = {}
         for node in nodes:
             found.update(dict.fromkeys(self._evaluator.select(path, node, {})))
@@ -322,7 +322,7 @@ class _Walk:
 
     def _near_miss_within(self, condition: Expression, nodes: list[Node] | None) -> str:
         """Of the first path in a condition that selects nothing anywhere."""
-        if isinstance(condition, PathExpression) and condition.origin is Origin.CONTEXT:
+        if condition.origin is Origin.CONTEXT:
             for step in condition.steps:
                 bare = replace(step, predicates=())
                 following = self._follow(bare, nodes)
@@ -348,7 +348,7 @@ class _Walk:
 
 
 def _from_message(steps: tuple[LocationStep, ...]) -> str:
-    return unparse(PathExpression(Origin.MESSAGE, steps)) if steps else ""
+    return unparse(absolute(*steps)) if steps else ""
 
 
 def _with_condition(
@@ -379,10 +379,10 @@ def _linear_paths(steps: tuple[LocationStep, ...], above: str) -> Iterator[str]:
     text = above
     nested: list[str] = []
     for step in steps:
-        text += unparse(PathExpression(Origin.MESSAGE, (replace(step, predicates=()),)))
+        text += unparse(absolute(replace(step, predicates=())))
         for predicate in step.predicates:
             for kind, condition in take_apart(predicate):
-                if kind is ConditionKind.BRANCH and isinstance(condition, PathExpression):
+                if kind is ConditionKind.BRANCH:
                     nested += _linear_paths(condition.steps, text)
     yield text
     yield from nested

@@ -68,7 +68,7 @@ class LeafCondition:
 class ValueList(NamedTuple):
     """``path = (values)``: an equality with one of several texts."""
 
-    path: ast.PathExpression
+    path: ast.Expression
     leaf: Leaf
     values: frozenset[str]
 
@@ -88,7 +88,7 @@ def value_list(condition: ast.Expression) -> ValueList | None:
 @lru_cache(maxsize=4_096)
 def _value_list(condition: ast.Comparison) -> ValueList | None:
     match condition:
-        case ast.Comparison(ast.PathExpression() as path, ast.Operator.EQ, ast.Sequence(parts)):
+        case ast.Comparison(path, ast.Operator.EQ, ast.Sequence(parts)):
             leaf = _leaf(path)
             texts = [one.value for one in parts if isinstance(one, ast.Literal)]
             values = frozenset(text for text in texts if isinstance(text, str))
@@ -100,15 +100,12 @@ def _value_list(condition: ast.Comparison) -> ValueList | None:
 def leaf_condition(condition: ast.Expression) -> LeafCondition | None:
     """The condition as a comparison of one leaf with a literal, if it is one."""
     match condition:
-        case ast.PathExpression():
-            leaf = _leaf(condition)
-            return None if leaf is None else LeafCondition(leaf, None)
-        case ast.Comparison(ast.PathExpression() as path, relation, ast.Literal(value)):
+        case ast.Comparison(path, relation, ast.Literal(value)):
             return _comparison(path, relation, value)
-        case ast.Comparison(ast.Literal(value), relation, ast.PathExpression() as path):
+        case ast.Comparison(ast.Literal(value), relation, path):
             return _comparison(path, MIRRORED[relation], value)
-        case _:
-            return None
+    leaf = _leaf(condition)
+    return None if leaf is None else LeafCondition(leaf, None)
 
 
 def implies(special: ast.Expression, general: ast.Expression) -> bool:
@@ -143,7 +140,7 @@ def implies(special: ast.Expression, general: ast.Expression) -> bool:
 
 
 def _comparison(
-    path: ast.PathExpression, relation: ast.Operator, value: str | int | Decimal | float
+    path: ast.Expression, relation: ast.Operator, value: str | int | Decimal | float
 ) -> LeafCondition | None:
     leaf = _leaf(path)
     if leaf is None:
@@ -154,7 +151,7 @@ def _comparison(
     return None if isnan(number) else LeafCondition(leaf, relation, number)
 
 
-def _leaf(path: ast.PathExpression) -> Leaf | None:
+def _leaf(path: ast.Expression) -> Leaf | None:
     if path.origin is not ast.Origin.CONTEXT:
         return None
     if not path.steps:
@@ -243,7 +240,7 @@ def _string_test_follows(
 
 def _string_test(condition: ast.Expression) -> tuple[str, Leaf, str] | None:
     match condition:
-        case ast.FunctionCall(name, (ast.PathExpression() as path, ast.Literal(str(value)))):
+        case ast.FunctionCall(name, (path, ast.Literal(str(value)))):
             leaf = _leaf(path)
             return None if leaf is None else (name, leaf, value)
         case _:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from yfilter.engine.readings import GRAPH_ROOT, Reading, reading_of
-from yfilter.engine.step_conditions import element_test, is_local
+from yfilter.engine.step_conditions import element_test
 from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
 from yfilter.language.implied_paths import with_implied
@@ -34,6 +34,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
     Profile,
+    absolute,
 )
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
@@ -74,7 +75,7 @@ class LinearStep:
         if len(self.selections) > 1:
             canonical = tuple(sorted(dict.fromkeys(self.selections), key=unparse))
             object.__setattr__(self, "selections", canonical)
-        text = unparse(PathExpression(Origin.MESSAGE, (self.location_step,)))
+        text = unparse(absolute(self.location_step))
         object.__setattr__(self, "text", text)
 
     @classmethod
@@ -109,7 +110,7 @@ class LinearPath:
 
     @property
     def expression(self) -> PathExpression:
-        return PathExpression(Origin.MESSAGE, tuple(step.location_step for step in self.steps))
+        return absolute(*(step.location_step for step in self.steps))
 
     def implies(self, other: LinearPath) -> bool:
         """Whether ``other`` is the beginning of this path, with no condition of its own."""
@@ -219,8 +220,8 @@ def linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[
         prefix = (*prefix, LinearStep(step.descendant, step.test, twig.selections))
         for nested in twig.branches:
             yield from linear_paths_of(prefix, nested)
-        for absolute in twig.absolute:
-            yield from linear_paths_of((), absolute)
+        for other in twig.absolute:
+            yield from linear_paths_of((), other)
     yield LinearPath(prefix)
 
 
@@ -237,13 +238,13 @@ def without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
 
 
 def _linear_path(expression: Expression, text: str) -> LinearPath:
-    if not isinstance(expression, PathExpression) or expression.origin is not Origin.MESSAGE:
+    if expression.origin is not Origin.MESSAGE:
         raise _not_linear(text, "a part is not a path from the message")
     steps = []
     for step in expression.steps:
         if step.kind is not NodeKind.ELEMENT:
             raise _not_linear(text, "a step does not select elements")
-        if not all(is_local(predicate) for predicate in step.predicates):
+        if not all(predicate.is_local for predicate in step.predicates):
             raise _not_linear(text, "a condition needs more than its element")
         steps.append(LinearStep(step.descendant, element_test(step), step.predicates))
     if not steps:

@@ -19,10 +19,6 @@ from dataclasses import replace
 from enum import Enum
 
 from yfilter.language import query_ast as ast
-from yfilter.language.comparison import MIRRORED
-from yfilter.language.node_functions import NODE_FUNCTIONS
-
-CONTEXT_ITEM = ast.PathExpression(ast.Origin.CONTEXT, ())
 
 
 class ConditionKind(Enum):
@@ -35,11 +31,11 @@ class ConditionKind(Enum):
 
 def take_apart(condition: ast.Expression) -> Iterator[tuple[ConditionKind, ast.Expression]]:
     """The conditions that have to hold, by kind; a branch is a path of element steps."""
-    for part in conjuncts(condition):
-        if is_local(part):
+    for part in condition.conjuncts():
+        if part.is_local:
             yield ConditionKind.SELECTION, part
             continue
-        path = as_existence(part)
+        path = part.as_existence()
         if path is None or path.origin is not ast.Origin.CONTEXT:
             yield ConditionKind.RESIDUAL, part
         else:
@@ -55,71 +51,8 @@ def _take_path_apart(path: ast.PathExpression) -> Iterator[tuple[ConditionKind, 
         yield ConditionKind.BRANCH, replace(path, steps=_with_rest(elements, rest))
         return
     for condition in rest_condition(rest):
-        local = is_local(condition)
+        local = condition.is_local
         yield ConditionKind.SELECTION if local else ConditionKind.RESIDUAL, condition
-
-
-def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
-    """The parts of a condition that all have to hold; none for ``.`` and ``/``, which always do."""
-    match condition:
-        case ast.And(parts):
-            return tuple(part for nested in parts for part in conjuncts(nested))
-        case ast.PathExpression(ast.Origin.CONTEXT | ast.Origin.MESSAGE, ()):
-            return ()
-        case ast.PathExpression(
-            ast.Origin.CONTEXT, (ast.LocationStep(kind=ast.NodeKind.SELF) as step,)
-        ) if step.is_plain:
-            return tuple(part for nested in step.predicates for part in conjuncts(nested))
-        case _:
-            return (condition,)
-
-
-def is_local(condition: ast.Expression) -> bool:
-    """Whether an element decides the condition by its name, attributes, text and string value."""
-    match condition:
-        case ast.Literal():
-            return True
-        case ast.Comparison(left, _, right):
-            return is_local(left) and is_local(right)
-        case ast.And(parts) | ast.Or(parts):
-            return all(is_local(part) for part in parts)
-        case ast.FunctionCall(name) if name in NODE_FUNCTIONS or name == "svrl:location":
-            return False
-        case ast.Operation(_, operands) | ast.FunctionCall(_, operands) | ast.Sequence(operands):
-            return all(is_local(operand) for operand in operands)
-        case ast.Cast(operand):
-            return is_local(operand)
-        case ast.PathExpression(ast.Origin.CONTEXT, steps):
-            return _is_local_path(steps)
-        case _:
-            return False
-
-
-def as_existence(condition: ast.Expression) -> ast.PathExpression | None:
-    """The path that selects something exactly when the condition holds, if there is one.
-
-    A comparison of a path with a literal holds when it does for some node of the path, so it
-    becomes a predicate of the last step: ``a/@id = "x"`` is ``a/@id[. = "x"]``.
-    """
-    match condition:
-        case ast.PathExpression() if is_plain_path(condition):
-            return condition
-        case ast.Comparison(ast.PathExpression() as path, operator, ast.Literal() as literal) if (
-            is_plain_path(path)
-        ):
-            return _with_predicate(path, ast.Comparison(CONTEXT_ITEM, operator, literal))
-        case ast.Comparison(ast.Literal() as literal, operator, ast.PathExpression() as path) if (
-            is_plain_path(path)
-        ):
-            mirrored = MIRRORED[operator]
-            return _with_predicate(path, ast.Comparison(CONTEXT_ITEM, mirrored, literal))
-        case _:
-            return None
-
-
-def is_plain_path(path: ast.PathExpression) -> bool:
-    """Whether every step of the path may be taken apart."""
-    return path.start is None and all(step.is_plain for step in path.steps)
 
 
 def split_steps(
@@ -138,8 +71,7 @@ def _with_rest(
     """Element steps, of the last of which the rest of the path is asked."""
     if not rest:
         return elements
-    last = elements[-1]
-    return (*elements[:-1], replace(last, predicates=last.predicates + rest_condition(rest)))
+    return (*elements[:-1], elements[-1].with_predicates(rest_condition(rest)))
 
 
 def take_self(
@@ -163,13 +95,11 @@ def rest_condition(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, 
         return rest[0].predicates + rest_condition(rest[1:])
     last = rest[-1]
     match last.predicates:
-        case (ast.Comparison(left, operator, ast.Literal() as literal),) if left == CONTEXT_ITEM:
+        case (ast.Comparison(left, operator, ast.Literal() as literal),) if left == ast.DOT:
             plain = (*rest[:-1], replace(last, predicates=()))
-            return (
-                ast.Comparison(ast.PathExpression(ast.Origin.CONTEXT, plain), operator, literal),
-            )
+            return (ast.Comparison(ast.relative(*plain), operator, literal),)
         case _:
-            return (ast.PathExpression(ast.Origin.CONTEXT, rest),)
+            return (ast.relative(*rest),)
 
 
 def main_steps(path: ast.PathExpression) -> tuple[ast.LocationStep, ...]:
@@ -194,26 +124,3 @@ def element_test(step: ast.LocationStep) -> ast.NameTest:
     if step.kind is not ast.NodeKind.ELEMENT or step.test is None:
         raise ValueError(f"not an element step: {step}")
     return step.test
-
-
-def _is_local_path(steps: tuple[ast.LocationStep, ...]) -> bool:
-    """``.``, ``@name`` or ``text()``; with predicates only if these stay where they are."""
-    for index, step in enumerate(steps):
-        leaf = step.kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT)
-        if step.axis is not None or step.descendant or not (leaf or step.kind is ast.NodeKind.SELF):
-            return False
-        if leaf and index < len(steps) - 1:
-            return False
-        if not all(is_local(predicate) for predicate in step.predicates):
-            return False
-    return True
-
-
-def _with_predicate(path: ast.PathExpression, predicate: ast.Expression) -> ast.PathExpression:
-    if not path.steps:
-        step = ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,))
-        return replace(path, steps=(step,))
-    last = path.steps[-1]
-    return replace(
-        path, steps=(*path.steps[:-1], replace(last, predicates=(*last.predicates, predicate)))
-    )

@@ -21,12 +21,7 @@ from math import prod
 from typing import TypeAlias
 
 from yfilter.engine.step_conditions import (
-    CONTEXT_ITEM,
-    as_existence,
-    conjuncts,
     element_test,
-    is_local,
-    is_plain_path,
     main_steps,
     rest_condition,
     split_steps,
@@ -110,16 +105,16 @@ class _Alternatives:
         return tuple(dict.fromkeys(map(_merged, product(*choices))))
 
     def of(self, condition: ast.Expression) -> tuple[Twig, ...]:
-        parts = conjuncts(condition)
+        parts = condition.conjuncts()
         if parts != (condition,):
             return self.of_all(parts)
-        if is_local(condition):
+        if condition.is_local:
             return (Twig(selections=(condition,)),)
         if isinstance(condition, ast.Or):
             return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
         if isinstance(condition, ast.Mapped) and isinstance(condition.left, ast.PathExpression):
             return self._of_path(condition.left)
-        path = as_existence(condition) or _implied_path(condition)
+        path = condition.as_existence() or _implied_path(condition)
         if path is not None:
             return self._of_path(path)
         if isinstance(condition, ast.Comparison):
@@ -133,7 +128,7 @@ class _Alternatives:
         if path.start is not None:
             start = path.start
             return self._of_path(start) if isinstance(start, ast.PathExpression) else _EVERY
-        if not is_plain_path(path):
+        if not path.is_plain:
             # What it asks for without positions, up to the first step that does not lead down.
             path = path.downward().path
             if not path.steps:
@@ -147,9 +142,7 @@ class _Alternatives:
         elements, rest = split_steps(steps)
         if not elements:
             return self.of_all(own + _at_any_depth(rest))
-        last = elements[-1]
-        predicates = last.predicates + rest_condition(rest)
-        elements = (*elements[:-1], replace(last, predicates=predicates))
+        elements = (*elements[:-1], elements[-1].with_predicates(rest_condition(rest)))
         branches = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
         return self._products(self.of_all(own), branches)
 
@@ -205,12 +198,8 @@ def _at_any_depth(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, .
     if rest[0].descendant and rest[0].kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT):
         own = (replace(rest[0], descendant=False), *rest[1:])
         any_element = ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME)
-        here, below = (
-            rest_condition(own),
-            ast.PathExpression(ast.Origin.CONTEXT, (any_element, *own)),
-        )
-        return (ast.Or((*here, below)),)
-    return tuple(condition for condition in conditions if is_local(condition))
+        return (ast.Or((*rest_condition(own), ast.relative(any_element, *own))),)
+    return tuple(condition for condition in conditions if condition.is_local)
 
 
 def _implied_path(condition: ast.Expression) -> ast.PathExpression | None:
@@ -231,14 +220,8 @@ def _implied_path(condition: ast.Expression) -> ast.PathExpression | None:
 
 def _with_call(path: ast.PathExpression, call: ast.FunctionCall) -> ast.PathExpression:
     """``path[call]``, with the call about each node of the path."""
-    predicate = ast.FunctionCall(call.name, (CONTEXT_ITEM, *call.arguments[1:]))
-    if not path.steps:
-        return replace(
-            path, steps=(ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,)),)
-        )
-    last = path.steps[-1]
-    changed = replace(last, predicates=(*last.predicates, predicate))
-    return replace(path, steps=(*path.steps[:-1], changed))
+    predicate = ast.FunctionCall(call.name, (ast.DOT, *call.arguments[1:]))
+    return path.with_predicates((predicate,))
 
 
 def _asks_for_some(operator: ast.Operator, bound: ast.Expression) -> bool:

@@ -238,7 +238,7 @@ class GraphQuery(Expression):
     template: tuple[TriplePattern, ...] = ()
     results: ResultSyntax = ResultSyntax.JSON
     whole: str = ""
-    origin: object = field(default=None, compare=False, repr=False)  # see query_shapes.py
+    known_part: object = field(default=None, compare=False, repr=False)  # see query_shapes.py
 
     def same_focus(self) -> list[Expression]:
         return []

@@ -86,7 +86,7 @@ class MadeOfWords(NamedTuple):
 
     def fill(self) -> GraphQuery:
         query = self.shape.query(self.words)
-        return replace(query, origin=_Origin(query.where, self))
+        return replace(query, known_part=_Origin(query.where, self))
 
     def text(self) -> str:
         """What ``unparse`` makes of the query."""
@@ -212,7 +212,7 @@ class QueryShapes:
         free = {mark: n for n, mark in enumerate(shown) if n not in fixed}
         of_query, of_part = _Blanks(free), _Blanks(free)
         part = of_part.of(graph_part(query))
-        tree = replace(query, origin=_Blank(query.where, part))
+        tree = replace(query, known_part=_Blank(query.where, part))
         made_of = tuple(_number_of if n in of_part.numbers else str for n in range(len(words)))
         marks = "|".join(map(re.escape, sorted(free, key=len, reverse=True)))
         written = re.split(f"({marks})", unparse(query)) if free else [unparse(query)]

@@ -72,9 +72,9 @@ class _Origin(Protocol):
 
 def graph_part(query: sparql.GraphQuery) -> GraphPart:
     """What the engine looks for to find the graphs that have a solution."""
-    origin = cast("_Origin | None", query.origin)
-    if origin is not None and origin.where is query.where and not query.whole:
-        return origin.part()
+    known = cast("_Origin | None", query.known_part)
+    if known is not None and known.where is query.where and not query.whole:
+        return known.part()
     found = _alternatives(query.where, None)
     bound = {variable for branch in found.branches for variable in branch.variables}
     is_exact = found.is_exact and not query.whole and found.uncertain.isdisjoint(bound)
@@ -251,9 +251,7 @@ def _step(name: str, *predicates: ast.Expression) -> ast.LocationStep:
 
 
 _ROOT = _step(striped.GRAPH)
-_NO_GRAPH = ast.PathExpression(
-    ast.Origin.MESSAGE, (_step(striped.GRAPH, attribute(striped.BLANK)),)
-)
+_NO_GRAPH = ast.absolute(_step(striped.GRAPH, attribute(striped.BLANK)))
 _TYPE = sparql.Iri(RDF_TYPE)
 _CLASS = OBJECT._replace(is_object=False)  # no literal is a class
 # What a condition is thought to save: a part of all messages with the star.
@@ -279,8 +277,7 @@ class _Slot:
             yield from known
         elif known or not self.is_any_property:
             yield any_of(
-                ast.PathExpression(ast.Origin.CONTEXT, (*steps[:-1], _asked(steps[-1], known)))
-                for steps in self.ways
+                ast.relative(*steps[:-1], steps[-1].with_predicates(known)) for steps in self.ways
             )
 
 
@@ -317,7 +314,7 @@ class _Compiler:
             self.is_exact = True
             return []
         if not stars:
-            return [ast.PathExpression(ast.Origin.MESSAGE, (_ROOT,))]
+            return [ast.absolute(_ROOT)]
         choices = [[[one] for one in predicates] for _, predicates in stars]
         names = [striped.SUBJECT if graph is None else striped.NAMED_SUBJECT for graph, _ in stars]
         if any(_has_choice(one) for _, predicates in stars for one in predicates):
@@ -413,12 +410,6 @@ def _property_steps(verb: sparql.Iri | sparql.Variable) -> tuple[ast.LocationSte
     return (ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.NameTest(*name)),)
 
 
-def _asked(step: ast.LocationStep, conditions: tuple[ast.Expression, ...]) -> ast.LocationStep:
-    """A step that asks for more."""
-    predicates = step.predicates + conditions
-    return ast.LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
-
-
 def _may_be_closed_only(star: list[_Slot]) -> bool:
     """Whether the star asks for any property, and perhaps of what has classes only: the taxonomies
     may list an object of which nothing is said."""
@@ -431,14 +422,14 @@ def _may_be_closed_only(star: list[_Slot]) -> bool:
 def _path(stars: list[ast.LocationStep]) -> ast.PathExpression:
     """The star that selects most is the last step, the others are conditions of the root."""
     if len(stars) == 1:
-        return ast.PathExpression(ast.Origin.MESSAGE, (_ROOT, stars[0]))
+        return ast.absolute(_ROOT, stars[0])
     best = max(range(len(stars)), key=lambda place: _weight(stars[place]))
     others = dict.fromkeys(
-        ast.PathExpression(ast.Origin.CONTEXT, (star,))
+        ast.relative(star)
         for place, star in enumerate(stars)
         if place != best and (star.predicates or star.test != stars[best].test)
     )
-    return ast.PathExpression(ast.Origin.MESSAGE, (_step(striped.GRAPH, *others), stars[best]))
+    return ast.absolute(_step(striped.GRAPH, *others), stars[best])
 
 
 def _weight(star: ast.LocationStep) -> int:
@@ -507,5 +498,4 @@ def _all_parts(predicates: Iterable[ast.Expression]) -> Iterator[ast.Expression]
     """The predicates, and those of the elements that they lead to."""
     for predicate in predicates:
         yield predicate
-        if isinstance(predicate, ast.PathExpression):
-            yield from (one for step in predicate.steps for one in step.predicates)
+        yield from (one for step in predicate.steps for one in step.predicates)

@@ -39,6 +39,7 @@ from yfilter.graph.query_ast import (
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
+    DOT,
     And,
     Comparison,
     Expression,
@@ -49,9 +50,8 @@ from yfilter.language.query_ast import (
     NodeKind,
     Operator,
     Or,
-    Origin,
-    PathExpression,
     Sequence,
+    relative,
 )
 from yfilter.language.trees import flat
 
@@ -160,10 +160,9 @@ def terms_condition(terms: Iterable[Iri | LiteralTerm], place: Place) -> Express
 
 
 @cache
-def attribute(name: str) -> PathExpression:
+def attribute(name: str, *predicates: Expression) -> Expression:
     """That there is this attribute."""
-    step = LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name))
-    return PathExpression(Origin.CONTEXT, (step,))
+    return relative(LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name), predicates))
 
 
 def compared(name: str, operator: Operator, value: str | int | Decimal | float) -> Expression:
@@ -461,9 +460,8 @@ def _search(arguments: tuple[FilterExpression, ...], place: Place) -> Said:
         if not is_nullable:
             return FunctionCall("matches", (attribute(name), *literals))
         # matches() takes what is not there for an empty text.
-        own = FunctionCall("matches", (PathExpression(Origin.CONTEXT, ()), *literals))
-        step = LocationStep(False, NodeKind.ATTRIBUTE, NameTest("", name), (own,))
-        return PathExpression(Origin.CONTEXT, (step,))
+        own = FunctionCall("matches", (DOT, *literals))
+        return attribute(name, own)
 
     return _either(text.names, test)
 

@@ -26,14 +26,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearPath
-from yfilter.engine.step_conditions import (
-    ConditionKind,
-    conjuncts,
-    element_test,
-    is_plain_path,
-    main_steps,
-    take_apart,
-)
+from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
 from yfilter.index.element_condition import (
     Condition,
@@ -110,11 +103,11 @@ def _divided(
     found = []
     for step in steps:
         kept = []
-        for part in (part for predicate in step.predicates for part in conjuncts(predicate)):
+        for part in (part for predicate in step.predicates for part in predicate.conjuncts()):
             if (
                 isinstance(part, PathExpression)
                 and part.origin is Origin.MESSAGE
-                and is_plain_path(part)
+                and part.is_plain
                 and all(one.kind not in (NodeKind.SELF, NodeKind.PARENT) for one in part.steps)
                 and len(others) < OTHERS_MAX
             ):
@@ -137,7 +130,7 @@ def _anywhere(part: Expression) -> Iterator[PathExpression]:
             equal = Comparison(PathExpression(Origin.CONTEXT, tuple(rest)), Operator.EQ, literal)
             anywhere = LocationStep(True, first.kind, first.test, (equal,))
             path = PathExpression(Origin.MESSAGE, (anywhere,))
-            if is_plain_path(path):
+            if path.is_plain:
                 yield path
 
 
@@ -207,7 +200,7 @@ def _is_looked_up(condition: Asked) -> bool:
 def _split(steps: tuple[LocationStep, ...]) -> list[tuple[LocationStep, ...]] | None:
     """Steps whose first ``or`` that can be looked up is taken apart, once for each part of it."""
     for at, step in enumerate(steps[:STEPS_MAX]):
-        parts = [part for predicate in step.predicates for part in conjuncts(predicate)]
+        parts = [part for predicate in step.predicates for part in predicate.conjuncts()]
         for place, part in enumerate(parts):
             alternatives = list(_alternatives(part))
             if not 1 < len(alternatives) <= WAYS_MAX:

@@ -47,7 +47,6 @@ _KINDS = (
 )
 _SAFE = frozenset(("true", "false"))
 _EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
-_NO_TEXT = ast.Sequence(())
 _NOWHERE = Focus(None, 1, 1, {})
 
 
@@ -84,8 +83,6 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
         match part:
             case ast.UserCall():
                 return True
-            case ast.PathExpression(origin, steps, name):
-                return origin is ast.Origin.VARIABLE and not steps and name in lets
             case ast.FunctionCall(name, (_, words)) if name in WORD_TESTS:
                 return WORD_TESTS[name].wildcards and may_be_constant(words)
             case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
@@ -93,7 +90,7 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
             case _ if isinstance(part, _KINDS):
                 parts = tuple(part.same_focus())
             case _:
-                return False
+                return part.bare_variable in lets
         return all(map(may_be_constant, parts)) if parts else not part.uses_context()
 
     return _is_fallible(expression) and may_be_constant(expression)
@@ -174,13 +171,13 @@ class _Finder:
                 return False
             case ast.Sequence(parts) if parts and all(type(part) is ast.Literal for part in parts):
                 return True
-            case ast.PathExpression(ast.Origin.VARIABLE, (), name):
-                return name in self._values
             case ast.FunctionCall(name, (source, words)) if name in WORD_TESTS:
                 if self._is_constant(words):
-                    self._add(ast.FunctionCall(name, (_NO_TEXT, words)), expression)
+                    self._add(ast.FunctionCall(name, (ast.EMPTY, words)), expression)
                 self.look_into(source)
                 return False
+            case _ if expression.bare_variable:
+                return expression.bare_variable in self._values
         lets = self._lets(expression)
         parts = tuple(expression.same_focus())
         are_constant = []

@@ -968,7 +968,7 @@ class MessageEvaluator(Evaluator):
     def call(self, call: ast.FunctionCall, focus: Focus) -> Value:
         if self._is_lazy and call.name in _OF_EXISTENCE and call.arguments:
             argument = call.arguments[0]
-            if isinstance(argument, ast.PathExpression) and argument.steps:
+            if argument.steps:
                 return [self.truth(argument, focus) is _OF_EXISTENCE[call.name]]
         return function_library.call(self, call, focus)
 

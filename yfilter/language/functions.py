@@ -217,7 +217,7 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
 
 # Of XPath 3.1; what else is evaluated by elementpath is XPath 2.0.
 NEWER_FUNCTIONS = frozenset(("format-integer", "format-number", "parse-ietf-date"))
-_ABOUT_NODES = frozenset(("lang", "node-name", "resolve-QName"))  # their last argument
+ABOUT_NODES = frozenset(("lang", "node-name", "resolve-QName"))  # their last argument
 # About the context item, which the parser adds, where their last argument is left out.
 CONTEXT_FUNCTIONS = frozenset(("lang",))
 _LISTS = frozenset(("ENTITIES", "IDREFS", "NMTOKENS"))  # no XPath 2.0 cast leads to them
@@ -293,7 +293,7 @@ def _signature(name: str, token: Any) -> Signature:
     if name in ("dateTime", "QName"):  # with one argument they are elementpath's constructors
         least = 2
     kinds = [ArgumentKind.ATOMS] * most
-    if name in _ABOUT_NODES:
+    if name in ABOUT_NODES:
         kinds[-1] = ArgumentKind.NODES
     result = token.sequence_types[-1].rstrip("?*+")
     return Signature(_RESULTS.get(result, ResultKind.ANY), tuple(kinds), least)

@@ -247,14 +247,11 @@ def is_sure(expression: ast.Expression, nodes: tuple[str, ...] = ()) -> bool:
             if name not in _SURE_CALLS:
                 return False
         case ast.And(parts) | ast.Or(parts):
-            if not all(_is_condition(part) or _selects(part) for part in parts):
+            if not all(_is_condition(part) or part.steps for part in parts):
                 return False
         case ast.Comparison(left, _, right):  # of values with values, some are errors
-            bare = [
-                side.variable
-                for side in (left, right)
-                if isinstance(side, ast.PathExpression) and not side.steps
-            ]
+            sides = [side for side in (left, right) if isinstance(side, ast.PathExpression)]
+            bare = [side.variable for side in sides if not side.steps]
             if not {*nodes}.issuperset(bare):
                 return False
         case ast.PathExpression() | ast.Literal() | ast.Sequence() | ast.Constructor():
@@ -262,10 +259,6 @@ def is_sure(expression: ast.Expression, nodes: tuple[str, ...] = ()) -> bool:
         case _:
             return False
     return all(is_sure(part, nodes) for part in expression.same_focus())
-
-
-def _selects(expression: ast.Expression) -> bool:
-    return isinstance(expression, ast.PathExpression) and bool(expression.steps)
 
 
 def _is_condition(expression: ast.Expression) -> bool:

@@ -123,9 +123,7 @@ def _failing(
 ) -> tuple[list[Node], MatchLimitExceeded | None]:
     """The nodes of which failures are told, one looked at behind the other, as far as a bound
     lets it."""
-    base, condition = path, None
-    if isinstance(path, ast.PathExpression) and path.steps:
-        base, condition = path.divided()
+    base, condition = path.divided()
     nodes = evaluator.nodes(evaluator.value(base, _FOCUS))
     if condition is None:
         return nodes, None
@@ -214,7 +212,7 @@ def _with_variables(
     """The decisive parts by the variables that stand for them in the constructor."""
     decisive = {part: f"decisive {number}" for number, part in enumerate(decisive_parts(body))}
     content = tuple(
-        ast.PathExpression(ast.Origin.VARIABLE, (), decisive[part])
+        ast.variable(decisive[part])
         if not isinstance(part, str | ast.Constructor | ast.Markup) and part in decisive
         else part
         for part in body.content

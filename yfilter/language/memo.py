@@ -378,7 +378,7 @@ def _split(path: ast.PathExpression) -> tuple[tuple[ast.LocationStep, ...], _Joi
 
 def _attribute_step(key: ast.Expression) -> ast.LocationStep | None:
     """The step of a key that is an attribute of the item, ``@k`` or ``$b/@k``."""
-    if not isinstance(key, ast.PathExpression) or len(key.steps) != 1:
+    if len(key.steps) != 1:
         return None
     step = key.steps[0]
     is_of_item = key.origin in (ast.Origin.CONTEXT, ast.Origin.VARIABLE)

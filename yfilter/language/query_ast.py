@@ -18,13 +18,19 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
 from yfilter.language.comparison import GENERAL, MIRRORED
 from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
 from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
-from yfilter.language.functions import CONTEXT_FUNCTIONS, ResultKind, signature_of, type_result
+from yfilter.language.functions import (
+    ABOUT_NODES,
+    CONTEXT_FUNCTIONS,
+    ResultKind,
+    signature_of,
+    type_result,
+)
 from yfilter.language.item_kinds import (
     ANYTHING,
     ATOMS,
@@ -340,7 +346,46 @@ class Expression:
         """As content of a constructor."""
         return f"{{{self.written(plain)}}}"
 
-    # -- paths that begin with it
+    # -- as a condition of a node
+
+    def conjuncts(self) -> tuple[Expression, ...]:
+        """The parts that all have to hold; none for ``.`` and ``/``, which always do."""
+        return (self,)
+
+    is_of_its_parts: ClassVar[bool] = False
+    """Whether nothing but its parts comes into its value."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether an element decides it by its name, attributes, text and string value."""
+        return self.is_of_its_parts and all(part.is_local for part in self.same_focus())
+
+    def as_existence(self) -> PathExpression | None:
+        """The path that selects something exactly when it holds, if there is one.
+
+        A comparison of a path with a literal holds when it does for some node of the path, so it
+        becomes a predicate of the last step: ``a/@id = "x"`` is ``a/@id[. = "x"]``.
+        """
+        return None
+
+    # -- as a path, which starts at its value where it is none
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.EXPRESSION
+
+    @property
+    def steps(self) -> tuple[LocationStep, ...]:
+        return ()
+
+    @property
+    def bare_variable(self) -> str:
+        """The variable whose name it is, and nothing else."""
+        return ""
+
+    def divided(self) -> tuple[Expression, Expression | None]:
+        """A path without the last conditions of its last step, and these."""
+        return self, None
 
     def with_step(self, step: LocationStep) -> PathExpression:
         """``self/step``; what can be said in fewer steps is."""
@@ -555,10 +600,14 @@ class PathExpression(Expression):
     the path starts when the origin is EXPRESSION.  No steps means the origin itself.
     """
 
-    origin: Origin
-    steps: tuple[LocationStep, ...]
+    origin: Origin = field()
+    steps: tuple[LocationStep, ...] = field()
     variable: str = ""
     start: Expression | None = None
+
+    @property
+    def bare_variable(self) -> str:
+        return "" if self.steps else self.variable
 
     def same_focus(self) -> list[Expression]:
         return [] if self.start is None else [self.start]
@@ -683,6 +732,8 @@ class PathExpression(Expression):
         """The path with more predicates of its last step."""
         if not predicates:
             return self
+        if not self.steps:
+            return self.with_steps((LocationStep(False, NodeKind.SELF, None, predicates),))
         return self.with_steps((*self.steps[:-1], self.steps[-1].with_predicates(predicates)))
 
     def joined(self, steps: tuple[LocationStep, ...]) -> PathExpression:
@@ -693,8 +744,43 @@ class PathExpression(Expression):
             return path.with_steps((*path.steps, *rest))
         return self.with_steps(self.steps + steps)
 
+    def conjuncts(self) -> tuple[Expression, ...]:
+        is_simple = self.origin in (Origin.CONTEXT, Origin.MESSAGE)
+        if not self.steps:
+            return () if is_simple else (self,)
+        step = self.steps[0]
+        is_filter = self.origin is Origin.CONTEXT and len(self.steps) == 1
+        if is_filter and step.kind is NodeKind.SELF and step.is_plain:
+            return tuple(part for one in step.predicates for part in one.conjuncts())
+        return (self,)
+
+    @property
+    def is_local(self) -> bool:
+        """``.``, ``@name`` or ``text()``; with predicates only if these stay where they are."""
+        if self.origin is not Origin.CONTEXT:
+            return False
+        for place, step in enumerate(self.steps, 1):
+            is_leaf = step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
+            is_here = step.axis is None and not step.descendant
+            if not is_here or not (is_leaf or step.kind is NodeKind.SELF):
+                return False
+            if is_leaf and place < len(self.steps):
+                return False
+            if not all(part.is_local for part in step.predicates):
+                return False
+        return True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every step of the path may be taken apart."""
+        return self.start is None and all(step.is_plain for step in self.steps)
+
+    def as_existence(self) -> PathExpression | None:
+        return self if self.is_plain else None
+
     def divided(self) -> tuple[PathExpression, Expression | None]:
-        """The path without the last conditions of its last step, and these."""
+        if not self.steps:
+            return self, None
         last = self.steps[-1]
         kept = len(last.predicates)
         while kept and not last.predicates[kept - 1].is_positional():
@@ -807,13 +893,18 @@ def relative(*steps: LocationStep) -> PathExpression:
     return PathExpression(Origin.CONTEXT, steps)
 
 
-def variable(name: str) -> PathExpression:
-    """``$name``."""
-    return PathExpression(Origin.VARIABLE, (), name)
+def absolute(*steps: LocationStep) -> PathExpression:
+    """A path from the message."""
+    return PathExpression(Origin.MESSAGE, steps)
+
+
+def variable(name: str, *steps: LocationStep) -> PathExpression:
+    """``$name``, with steps behind it."""
+    return PathExpression(Origin.VARIABLE, steps, name)
 
 
 DOT = relative()
-MESSAGE = PathExpression(Origin.MESSAGE, ())
+MESSAGE = absolute()
 """``$msg``."""
 
 
@@ -880,6 +971,8 @@ class Literal(Expression):
 
     value: str | int | Decimal | float
 
+    is_of_its_parts = True
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and self._key == other._key
 
@@ -940,6 +1033,16 @@ class Comparison(Condition):
     right: Expression
 
     level = COMPARISON_LEVEL
+    is_of_its_parts = True
+
+    def as_existence(self) -> PathExpression | None:
+        for path, operator, literal in (
+            (self.left, self.operator, self.right),
+            (self.right, MIRRORED[self.operator], self.left),
+        ):
+            if isinstance(path, PathExpression) and isinstance(literal, Literal) and path.is_plain:
+                return path.with_predicates((Comparison(DOT, operator, literal),))
+        return None
 
     def written(self, plain: bool) -> str:
         sides = (side.inside(COMPARISON_LEVEL + 1, plain) for side in (self.left, self.right))
@@ -956,6 +1059,10 @@ class And(Condition):
     parts: tuple[Expression, ...]
 
     level = LEVEL_OF["and"]
+    is_of_its_parts = True
+
+    def conjuncts(self) -> tuple[Expression, ...]:
+        return tuple(part for one in self.parts for part in one.conjuncts())
 
     def written(self, plain: bool) -> str:
         return " and ".join([part.inside(self.level + 1, plain) for part in self.parts])
@@ -971,6 +1078,7 @@ class Or(Condition):
     parts: tuple[Expression, ...]
 
     level = LEVEL_OF["or"]
+    is_of_its_parts = True
 
     def written(self, plain: bool) -> str:
         return " or ".join([part.inside(self.level + 1, plain) for part in self.parts])
@@ -988,6 +1096,8 @@ class Operation(Expression):
 
     name: str
     operands: tuple[Expression, ...]
+
+    is_of_its_parts = True
 
     def may_be_number(self) -> bool:
         return self.name in _ARITHMETIC
@@ -1024,6 +1134,8 @@ class Sequence(Expression):
     """``(a, b)``; no parts is the empty sequence, and never just one."""
 
     parts: tuple[Expression, ...]
+
+    is_of_its_parts = True
 
     def may_be_number(self) -> bool:
         return any(part.may_be_number() for part in self.parts)
@@ -1091,6 +1203,7 @@ class Cast(Expression):
     castable: bool
 
     level = CAST_LEVEL
+    is_of_its_parts = True
 
     def may_be_number(self) -> bool:
         return not self.castable
@@ -1319,6 +1432,11 @@ class FunctionCall(Expression):
             signature = signature_of(name)
             return signature is None or signature.context
         return any(argument.uses_context() for argument in self.arguments)
+
+    @property
+    def is_local(self) -> bool:
+        is_about_others = self.name in ABOUT_NODES or self.name == "svrl:location"
+        return not is_about_others and all(part.is_local for part in self.arguments)
 
     def uses_position(self) -> bool:
         return self.name in _OF_FOCUS or any(part.uses_position() for part in self.arguments)

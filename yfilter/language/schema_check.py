@@ -349,7 +349,7 @@ class _Walk:
                 self._refuse_values(side, possible, asked)
 
     def _refuse_values(self, side: ast.Expression, possible: set[str], asked: set[str]) -> None:
-        if isinstance(side, ast.PathExpression) and side.steps:
+        if side.steps:
             raise _Impossible(side.steps[-1], *_why_no_value(side.steps[-1], possible, asked))
 
     def _charge(self, amount: int = 1) -> None:
@@ -423,7 +423,7 @@ def _why_no_value(
 
 def _shown(step: ast.LocationStep) -> str:
     alone = replace(step, predicates=(), descendant=False)
-    return unparse(ast.PathExpression(ast.Origin.CONTEXT, (alone,)))
+    return unparse(ast.relative(alone))
 
 
 def _where(places: SchemaPlaces, before: list[Place]) -> str:

@@ -35,7 +35,6 @@ from yfilter.language.query_ast import (
     Constructor,
     Expression,
     NameTest,
-    PathExpression,
     Profile,
     Sequence,
 )
@@ -276,7 +275,7 @@ def _own_shape(constants: tuple[Constant, ...]) -> tuple[Shape, tuple[int, ...]]
 
 
 def _is_one_step(tree: Expression) -> bool:
-    return isinstance(tree, PathExpression) and len(tree.steps) == 1
+    return len(tree.steps) == 1
 
 
 def _can_be_taken_apart(text: str) -> bool:

@@ -133,7 +133,7 @@ class PlainPath(NamedTuple):
     steps: tuple[PlainStep, ...]
 
     def fill(self) -> ast.Expression:
-        return ast.PathExpression(ast.Origin.MESSAGE, tuple(map(_location_step, self.steps)))
+        return ast.absolute(*map(_location_step, self.steps))
 
     def shapes(self) -> tuple[Shape, ...]:
         return tuple([asked.shape for _, _, asked in self.steps if asked is not None])
@@ -286,9 +286,7 @@ def _location_step(step: PlainStep) -> ast.LocationStep:
     descendant, test, conditions = step
     predicates: tuple[ast.Expression, ...] = ()
     if conditions is not None:
-        path = conditions.fill()
-        assert isinstance(path, ast.PathExpression)
-        predicates = path.steps[0].predicates
+        predicates = conditions.fill().steps[0].predicates
     return ast.LocationStep(descendant, ast.NodeKind.ELEMENT, test, predicates)
 
 

@@ -51,6 +51,8 @@ from yfilter.language.query_ast import (
     NodeKind,
     Origin,
     PathExpression,
+    absolute,
+    relative,
 )
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
@@ -99,7 +101,7 @@ class Kept:
         steps = _location_steps(self.steps)
         if self.attribute is not None:
             steps = (*steps, LocationStep(False, NodeKind.ATTRIBUTE, self.attribute))
-        path = unparse(PathExpression(Origin.CONTEXT, steps))
+        path = unparse(relative(*steps))
         part = f"{_RETURN}{self.part}" if self.part else ""
         return f"{self.kind.name.lower()} {path}{part}"
 
@@ -200,7 +202,7 @@ def _path_text(steps: Steps, attribute: NameTest | None = None) -> str:
     found = _location_steps(steps)
     if attribute is not None:
         found = (*found, LocationStep(False, NodeKind.ATTRIBUTE, attribute))
-    return unparse(PathExpression(Origin.MESSAGE, found)) if found else ""
+    return unparse(absolute(*found)) if found else ""
 
 
 @lru_cache(maxsize=4096)
@@ -215,23 +217,25 @@ def _parse_kept(text: str) -> Kept:
     path_text, _, part = path_text.partition(_RETURN)
     path = parse_expression(path_text, CONJUNCTION_LIMITS)
     attribute = None
-    if kind is Kind.ATTRIBUTE and isinstance(path, PathExpression) and path.steps:
+    if kind is Kind.ATTRIBUTE and path.steps:
         last = path.steps[-1]
         if last.descendant or last.kind is not NodeKind.ATTRIBUTE:
             raise _no_need(text)
         attribute = last.test
-        path = PathExpression(path.origin, path.steps[:-1])
-    kept = Kept(_steps_of(path, Origin.CONTEXT), kind, attribute, part)
+    kept = Kept(
+        _steps_of(path, Origin.CONTEXT, 0 if attribute is None else 1), kind, attribute, part
+    )
     if str(kept) != text:
         raise _no_need(text)
     return kept
 
 
-def _steps_of(path: Expression, origin: Origin) -> Steps:
-    if not isinstance(path, PathExpression) or path.origin is not origin:
+def _steps_of(path: Expression, origin: Origin, without: int = 0) -> Steps:
+    """The steps of elements; ``without`` so many at the end."""
+    if path.origin is not origin:
         raise _no_need(unparse(path))
     steps: list[StructuralStep] = []
-    for step in path.steps:
+    for step in path.steps[: len(path.steps) - without]:
         if step.kind is not NodeKind.ELEMENT or step.test is None or step.predicates or step.axis:
             raise _no_need(unparse(path))
         steps.append((step.descendant, step.test))

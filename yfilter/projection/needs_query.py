@@ -30,8 +30,10 @@ from yfilter.language.query_ast import (
     LocationStep,
     NameTest,
     NodeKind,
-    Origin,
-    PathExpression,
+    absolute,
+)
+from yfilter.language.query_ast import (
+    variable as variable_path,
 )
 from yfilter.language.query_text import unparse
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
@@ -113,7 +115,7 @@ def _condition(condition: Conjunction, bound: str | None) -> str:
         first, *rest = (step.location_step for step in path.steps)
         own = (LocationStep(False, NodeKind.SELF, None, first.predicates),)
         steps = (*(own if first.predicates else ()), *rest)
-        said.append(unparse(PathExpression(Origin.VARIABLE, steps, bound)))
+        said.append(unparse(variable_path(bound, *steps)))
     return " and ".join(said)
 
 
@@ -158,5 +160,5 @@ def _path(variable: str, steps: Steps, last: LocationStep | None = None) -> str:
     located = tuple(LocationStep(deep, NodeKind.ELEMENT, test) for deep, test in steps)
     located += () if last is None else (last,)
     if variable == "msg":
-        return "$msg" + unparse(PathExpression(Origin.MESSAGE, located))
-    return unparse(PathExpression(Origin.VARIABLE, located, variable))
+        return "$msg" + unparse(absolute(*located))
+    return unparse(variable_path(variable, *located))

@@ -29,7 +29,7 @@ from yfilter.language.item_kinds import ANYTHING, ItemKind
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
-from yfilter.language.trees import Tree, changed, nodes_of
+from yfilter.language.trees import Tree, changed
 from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Scope
 from yfilter.projection.needs import Kept, Kind
 
@@ -64,10 +64,9 @@ def with_parts(profile: ast.Profile) -> tuple[ast.Profile, tuple[KnownPart, ...]
     if flwor is None or flwor.group is not None or not flwor.clauses or not _is_plain(profile.body):
         return profile, ()
     first = flwor.clauses[0]
-    if not isinstance(first, ast.ForClause) or not isinstance(first.path, ast.PathExpression):
+    if not isinstance(first, ast.ForClause):
         return profile, ()
-    is_bound = first.path.origin is ast.Origin.MESSAGE and matching_part(profile).binds
-    if not is_bound or first.variable in _bound(flwor.clauses[1:]):
+    if first.path.origin is not ast.Origin.MESSAGE or not matching_part(profile).binds:
         return profile, ()
     found: list[KnownPart] = []
     # What is not in a constructor is a document for each item.
@@ -168,15 +167,11 @@ def _is_closed(expression: ast.Expression, variable: str) -> bool:
 
     A declared function, whose calls only a message bounds, is left to the host.
     """
-    if any(isinstance(node, ast.UserCall) for node in nodes_of(expression)):
+    if any(isinstance(part, ast.UserCall) for part in expression.within()):
         return False
-    bound = _bound(expression)
-    used = {
-        node.variable
-        for node in nodes_of(expression)
-        if isinstance(node, ast.PathExpression) and node.origin is ast.Origin.VARIABLE
-    }
-    return used - bound <= {variable} and not bound & {variable, ast.PART_VARIABLE}
+    bound = {name for part in expression.within() for name in part.binds()}
+    is_free = expression.free_variables() <= {variable}
+    return is_free and not bound & {variable, ast.PART_VARIABLE}
 
 
 def _looks(expression: ast.Expression) -> tuple[Kept, ...] | None:
@@ -226,16 +221,3 @@ def _renamed(expression: ast.Expression, variable: str) -> ast.Expression:
         return node
 
     return changed(expression, change)
-
-
-def _bound(tree: object) -> set[str]:
-    """The variables that are bound somewhere in it."""
-    bound: set[str] = set()
-    for node in nodes_of(tree):
-        if isinstance(node, ast.ForClause):
-            bound |= {node.variable, node.position}
-        elif isinstance(node, ast.LetClause | ast.TypeCase):
-            bound.add(node.variable)
-        elif isinstance(node, ast.Quantified):
-            bound.update(name for name, _ in node.bindings)
-    return bound

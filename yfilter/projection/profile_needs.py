@@ -74,7 +74,7 @@ def _needs_of(profile: ast.Profile) -> list[Need]:
     return _in_message(profile, _plainest(looks.in_message))
 
 
-def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.PathExpression) -> list[Need]:
+def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.Expression) -> list[Need]:
     """``path``: what the first clause binds, with ``where`` among the conditions of its last
     step."""
     steps = path.steps
@@ -129,7 +129,7 @@ def _conditions(
     from; ``/*`` is that element."""
     own = tuple(predicate for predicate in predicates if not _starts_at_message(predicate))
     element = ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.ANY_NAME, own)
-    path = ast.PathExpression(ast.Origin.MESSAGE, (element, *later))
+    path = ast.absolute(element, *later)
     return _or_none(conjunctions_of(path, CONDITIONS_MAX))
 
 
@@ -143,10 +143,7 @@ def _or_none(conditions: tuple[Conjunction, ...]) -> tuple[Conjunction | None, .
 
 
 def _starts_at_message(expression: ast.Expression) -> bool:
-    return any(
-        isinstance(part, ast.PathExpression) and part.origin is ast.Origin.MESSAGE
-        for part in expression.within()
-    )
+    return any(part.origin is ast.Origin.MESSAGE for part in expression.within())
 
 
 def _calls_root(expression: ast.Expression) -> bool:

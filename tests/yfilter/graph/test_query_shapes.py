@@ -59,7 +59,7 @@ def test_it_makes_no_difference_whether_a_shape_is_known(seed: int) -> None:
                 continue
             assert again.results == alone.results
             assert graph_part(again) == graph_part(alone), text
-            made += again.origin is not None
+            made += again.known_part is not None
     assert made > 50
 
 
@@ -69,7 +69,7 @@ def read_both(shapes: QueryShapes, *texts: str) -> list[bool]:
     for text in texts:
         query, alone = shapes.read(PROLOGUE + text), parse_anew(PROLOGUE + text)
         assert query == alone and graph_part(query) == graph_part(alone)
-        found.append(query.origin is not None)
+        found.append(query.known_part is not None)
     return found
 
 
