@@ -30,6 +30,7 @@ from yfilter.language.query_ast import (
     PathExpression,
 )
 from yfilter.language.query_parser import (
+    QueryParser,
     parse_anew,
     parse_expression,
     parse_path,
@@ -636,8 +637,13 @@ def test_a_condition_of_another_profile_is_read_as_if_it_were_new() -> None:
 
 def test_a_condition_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (first, _) = (parse_anew(f"/{name}[{FAULTLESS}]") for name in "ab")
-    monkeypatch.setattr(query_parser.UpdateParser, "condition", lambda _: pytest.fail("read again"))
+    read: list[QueryParser] = []
+    sequence = QueryParser.sequence
+    monkeypatch.setattr(
+        QueryParser, "sequence", lambda self: (read.append(self), sequence(self))[1]
+    )
     second = parse_anew(f"/c/d[{FAULTLESS}]")
+    assert len(read) == 1  # the path itself
     assert isinstance(first, PathExpression)
     assert isinstance(second, PathExpression)
     assert second.steps[-1].predicates[0] is first.steps[-1].predicates[0]

@@ -79,6 +79,23 @@ class FunctionText:
     scope: Scope
 
 
+class _Nested:
+    """One level of nesting of a parser; its scope is what it was when the level ends."""
+
+    __slots__ = ("_outer", "_parser")
+
+    def __init__(self, parser: PathParser) -> None:
+        self._parser = parser
+        self._outer = parser.scope
+
+    def __enter__(self) -> Scope:
+        return self._outer
+
+    def __exit__(self, *_: object) -> None:
+        self._parser.scope = self._outer
+        self._parser.leave()
+
+
 class PathParser(TokenParser):
     """Recursive descent over a Lexer; ``scope`` is replaced and restored on the way down."""
 
@@ -127,6 +144,11 @@ class PathParser(TokenParser):
                 self._check_navigable(kinds, slash)
                 current, kinds = self._next_step(current, kinds, slash.text == "//")
         return current
+
+    def nested(self, token: Token) -> _Nested:
+        """The level of nesting that begins at a token."""
+        self.enter(token)
+        return _Nested(self)
 
     def kinds_of(self, expression: ast.Expression) -> Kinds:
         return expression.kinds(self.scope.variables, self.scope.context)

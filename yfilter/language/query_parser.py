@@ -8,17 +8,15 @@
     sequence   := expression (, expression)*
     expression := flwor | if | some | every | typeswitch | copy | operators
 
-The parser is one class in layers, each in its file, from the tightest part of the grammar to the
-loosest: paths, operators, conditions, constructors, FLWOR expressions, declared functions, copies
-with changes, and here whole profiles.
-It is recursive, and bounded by ``ProfileLimits.depth_max``.  ``docs/profiles.md`` documents the
-language.
+Paths and operators are read by the classes below; here, from the tightest part of the grammar to
+the loosest: conditions, constructors, FLWOR expressions, declared functions, copies with changes,
+whole profiles.  The parser is recursive, and bounded by ``ProfileLimits.depth_max``.
+``docs/profiles.md`` documents the language.
 """
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -115,38 +113,6 @@ from yfilter.language.suggestions import function_suggestion, value_suggestion
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import flat
 
-# -------------------------------------------------------------------------------------------------
-# Parses ``copy … modify … return …`` and the updating expressions of XQuery Update.
-#
-# An updating expression may stand where the value of ``modify`` is made: alone, in ``( , )``, in
-# the branches of ``if`` and ``typeswitch``, behind ``return``.  Where each one stands is known when
-# the text has been read, so what was not found in such a place then is refused.
-
-
-# -------------------------------------------------------------------------------------------------
-# Parses declared functions, ``declare function local:f($a as type) as type { … };``, their calls,
-# and declared variables, which are functions without parameters that are called once.
-#
-# What is declared may call functions that are declared behind it, so its calls are looked at when
-# the prolog has ended; all others are calls of the whole library.
-
-
-# -------------------------------------------------------------------------------------------------
-# Parses FLWOR expressions: for, let and where in any order, then order by, then return.
-
-
-# -------------------------------------------------------------------------------------------------
-# Parses computed constructors: ``element n { … }``, ``attribute``, ``text``, ``comment``.
-
-
-# -------------------------------------------------------------------------------------------------
-# Parses direct constructors, where every character counts.
-
-
-# -------------------------------------------------------------------------------------------------
-# Parses conditions and values: literals, calls, parentheses, ``if`` and ``some``.
-
-
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
     ("if", "some", "every", "for", "let", "switch", "try", "typeswitch", *_UPDATES)
@@ -162,34 +128,133 @@ _COLLATED = {
 _ONE_VALUE = ast.SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
+_WITH_PREFIX = {MATH_NAMESPACE: "math", SVRL_NAMESPACE: "svrl"}
+_ACCEPTED = {
+    ArgumentKind.STRING: NODES | ItemKind.STRING,
+    ArgumentKind.PATTERN: NODES | ItemKind.STRING,
+    ArgumentKind.FLAGS: NODES | ItemKind.STRING,
+    ArgumentKind.STRINGS: ANYTHING,
+    ArgumentKind.ATOM: ANYTHING,
+    ArgumentKind.ATOMS: ANYTHING,
+    ArgumentKind.ITEMS: ANYTHING,
+    ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
+    ArgumentKind.INTEGER: NODES | ItemKind.NUMBER,
+    ArgumentKind.TEMPORAL: NODES | TEMPORAL,
+    ArgumentKind.NODES: NODES,
+    ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),
+}
+_TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
+_CONTENT_MARKUP = re.compile(r"[<{}&]")
+# PERF: most attributes; the others are taken apart.
+_PLAIN_ATTRIBUTE = re.compile(rf"""[ \t\n]+({NCNAME}(?::{NCNAME})?) ?= ?"([^"{{}}]*+)"(?!")""")
+_VALUE_MARKUP = re.compile(r"[<{}&\"'\t\n\r]")
+_Namespaces: TypeAlias = tuple[tuple[str, str], ...]
+_KINDS = {
+    "element": ast.NodeKind.ELEMENT,
+    "attribute": ast.NodeKind.ATTRIBUTE,
+    "text": ast.NodeKind.TEXT,
+    "comment": ast.NodeKind.COMMENT,
+    "processing-instruction": ast.NodeKind.PROCESSING_INSTRUCTION,
+}
+_NODES = {
+    ast.NodeKind.ELEMENT: "element",
+    ast.NodeKind.ATTRIBUTE: "attribute",
+    ast.NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
+}
+_NAMED = frozenset(("element", "attribute", "processing-instruction"))
+_AS_THEY_ARE = frozenset(("ordered", "unordered"))
+_COMPUTED_LEFT_OUT = frozenset(("document", "validate"))
+_WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_COMPUTED_LEFT_OUT))
+_LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
+_SHORT_STEPS_MAX = 64
+# What no function without a prefix is called.
+_NO_FUNCTIONS = frozenset(
+    (
+        *(*KIND_TESTS, *SCHEMA_TESTS, "namespace-node", "item", "empty-sequence", "function"),
+        *("if", "switch", "typeswitch"),
+    )
+)
+# Nobody declares functions in these.
+_RESERVED = frozenset(
+    (
+        "",
+        FUNCTION_NAMESPACE,
+        MATH_NAMESPACE,
+        SCHEMA_NAMESPACE,
+        SVRL_NAMESPACE,
+        f"{SCHEMA_NAMESPACE}-instance",
+        XML_NAMESPACE,
+    )
+)
+_REFERENCE = re.compile(r"[ \t\n]*#[ \t\n]*([0-9]{1,9})")
+_PLACEHOLDER = re.compile(r"[(,][ \t\n]*\?[ \t\n]*[,)]")
+_FUNCTION = 'function($a) {…} or a name, such as string#1, or a variable that "let" binds to one'
+_PLACES = {
+    "into": ast.UpdateKind.INSERT_INTO,
+    "before": ast.UpdateKind.INSERT_BEFORE,
+    "after": ast.UpdateKind.INSERT_AFTER,
+}
+# Declarations with one of these words behind them, and two that take a URI.
+_SETTINGS = {
+    "base-uri": (),
+    "default collation": (),
+    "boundary-space": ("strip", "preserve"),
+    "construction": ("strip", "preserve"),
+    "copy-namespaces": ("preserve", "no-preserve"),
+    "default order": ("greatest", "least"),
+    "ordering": ("ordered", "unordered"),
+}
+_ENCODING = re.compile("[A-Za-z][A-Za-z0-9._-]*")
+_LENIENT_LIMITS = replace(DEFAULT_PROFILE_LIMITS, faults_refused=False)
+_SHOWN_MAX = 80  # characters of what is an error
+_CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
+# PERF: a code list, in what a parenthesis has opened; all profiles of a rule set have it.
+_LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
+# Conditions that are remembered: how many, and of how many characters.
+_CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 512, 24, 4_096
+_PROLOGS_MAX = 256
+_SPACES = re.compile(
+    rf"""(?:[ \t\n]*+declare[ ]namespace[ ]{NCNAME}[ ]=[ ]"[^"&{{}}]{{1,256}}+";)++"""
+)
+# A condition that may refer to declarations of its own profile, or be an update.
+_IS_OWN = re.compile(rf"[$<{{#?]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
+_BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
+_PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
+_CONDITIONS: dict[object, _Known] = {}
+_PROLOGS: dict[str, dict[str, str]] = {}
 
 
-class ConditionParser(OperatorParser):
-    """Adds values and conditions to operators."""
+class QueryParser(OperatorParser):
+    """The whole language, on top of paths and operators; one parser reads one text."""
 
-    @abstractmethod
-    def construction(self) -> ast.Expression | None:
-        """A constructor or a FLWOR expression, if the next token begins one."""
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
+        self._patterns: frozenset[tuple[str, ...]] = frozenset()
+        self._ranges = 0
+        self.base_uri: str | None = None  # as the prolog declares it
+        self._clause_count = 0
+        self.lets: set[str] = set()
+        # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
+        self.result_offset = -1
+        self.written_out: dict[tuple[str, int], ast.FunctionDeclaration] = {}
+        self._functions: dict[tuple[str, int], ast.FunctionDeclaration] = {}
+        self._library: tuple[ast.FunctionDeclaration, ...] = ()
+        self._in_prolog = True
+        self._variables: list[tuple[Token, str]] = []
+        self._early_calls: list[tuple[Token, str, int]] = []
+        self._made = 0  # names
+        self._declared_for = 0
+        self._conversions: dict[ast.SequenceType, str] = {}
+        self._in_declared = 0
+        self._copied = 0  # characters of functions that variables stand for
+        self._given: list[tuple[str, ast.Expression]] = []  # arguments of functions applied in part
+        self._misplaced: dict[int, tuple[ast.Update, Token]] = {}
+        self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
+        self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
 
-    @abstractmethod
-    def direct_constructor(self) -> ast.Expression:
-        """A constructor in the form of XML; the next token is its ``<``."""
-
-    @abstractmethod
-    def updating(self) -> ast.Expression | None:
-        """``copy … modify … return …``, or an updating expression, if the next token begins one."""
-
-    @abstractmethod
-    def user_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.UserCall | None:
-        """A call of a declared function, if the next token is the name of one."""
-
-    # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
-    _patterns: frozenset[tuple[str, ...]] = frozenset()
-    _ranges = 0
-    base_uri: str | None = None  # as the prolog declares it
-
-    def condition(self) -> ast.Expression:
-        return self.sequence()
+    # ---------------------------------------------------------------------------------------------
+    # conditions and values: literals, calls, parentheses, ``if`` and ``some``
 
     def sequence(self) -> ast.Expression:
         """One expression, or several with commas between them."""
@@ -222,12 +287,10 @@ class ConditionParser(OperatorParser):
                 return self._try()
             if token.text == "typeswitch" and following.is_symbol("("):
                 return self._typeswitch()
-            if token.text in _UPDATES and (found := self.updating()) is not None:
-                return found
+            if token.text in _UPDATES and (update := self.updating()) is not None:
+                return update
             if token.text in ("for", "let") and following.kind is TokenKind.VARIABLE:
-                flwor = self.construction()
-                assert flwor is not None
-                return flwor
+                return self._flwor()
         if token.kind is not TokenKind.SYMBOL and self.lexer.peek_second().text in _CLOSING:
             return self._first_step(token)  # PERF: an operand alone, as most arguments are
         found = self.binary(0)
@@ -261,65 +324,60 @@ class ConditionParser(OperatorParser):
     # -- constructs of words
 
     def _conditional(self) -> ast.Conditional:
-        self.enter(self.lexer.take())
-        condition = self.enclosed("(")
-        self.expect_word("then")
-        consequence = self.expression()
-        self.expect_word("else")
-        alternative = self.expression()
-        self.leave()
+        with self.nested(self.lexer.take()):
+            condition = self.enclosed("(")
+            self.expect_word("then")
+            consequence = self.expression()
+            self.expect_word("else")
+            alternative = self.expression()
         return ast.Conditional(condition, consequence, alternative)
 
     def _typeswitch(self) -> ast.Typeswitch:
-        self.enter(self.lexer.take())
-        operand = self.enclosed("(")
-        kinds = self.kinds_of(operand)
-        cases: list[ast.TypeCase] = []
-        while not cases or self.lexer.peek().is_word("case"):
-            self.expect_word("case")
-            name = ""
-            if self.lexer.peek().kind is TokenKind.VARIABLE:
-                name = self.new_variable()
-                self.expect_word("as")
-            types = self.listed(self.sequence_type, "|")
-            cases.append(self._case(name, tuple(types), kinds))
-        self.expect_word("default")
-        name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
-        cases.append(self._case(name, (), kinds))
-        self.leave()
+        with self.nested(self.lexer.take()):
+            operand = self.enclosed("(")
+            kinds = self.kinds_of(operand)
+            cases: list[ast.TypeCase] = []
+            while not cases or self.lexer.peek().is_word("case"):
+                self.expect_word("case")
+                name = ""
+                if self.lexer.peek().kind is TokenKind.VARIABLE:
+                    name = self.new_variable()
+                    self.expect_word("as")
+                types = self.listed(self.sequence_type, "|")
+                cases.append(self._case(name, tuple(types), kinds))
+            self.expect_word("default")
+            name = self.new_variable() if self.lexer.peek().kind is TokenKind.VARIABLE else ""
+            cases.append(self._case(name, (), kinds))
         return ast.Typeswitch(operand, tuple(cases))
 
     def _switch(self) -> ast.Typeswitch:
         """``switch (a) case b return c default return d`` as what it is short for: ``typeswitch
         (data(a)) case $s as xs:anyAtomicType? return if (deep-equal($s, b)) then c else d …``."""
-        self.enter(self.lexer.take())
-        operand = ast.FunctionCall("data", (self.enclosed("("),))
-        outer = self.scope
-        name = next(
-            name
-            for number in count(1)
-            if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
-        )
-        self.scope = outer.with_variable(name, ATOMS)
-        chosen = ast.variable(name)
-        cases: list[tuple[ast.Expression, ast.Expression]] = []
-        while not cases or self.lexer.peek().is_word("case"):
-            values: list[ast.Expression] = []
-            while not values or self.lexer.peek().is_word("case"):
-                self.expect_word("case")
-                value = ast.FunctionCall("data", (self.expression(),))
-                equal = (chosen, ast.Typed(value, _ONE_VALUE, True))
-                values.append(ast.FunctionCall("deep-equal", equal))
-            condition = values[0] if len(values) == 1 else ast.Or(tuple(values))
+        with self.nested(self.lexer.take()) as outer:
+            operand = ast.FunctionCall("data", (self.enclosed("("),))
+            name = next(
+                name
+                for number in count(1)
+                if (name := f"switch-{number}") not in (*outer.variables, *self.declared)
+            )
+            self.scope = outer.with_variable(name, ATOMS)
+            chosen = ast.variable(name)
+            cases: list[tuple[ast.Expression, ast.Expression]] = []
+            while not cases or self.lexer.peek().is_word("case"):
+                values: list[ast.Expression] = []
+                while not values or self.lexer.peek().is_word("case"):
+                    self.expect_word("case")
+                    value = ast.FunctionCall("data", (self.expression(),))
+                    equal = (chosen, ast.Typed(value, _ONE_VALUE, True))
+                    values.append(ast.FunctionCall("deep-equal", equal))
+                condition = values[0] if len(values) == 1 else ast.Or(tuple(values))
+                self.expect_word("return")
+                cases.append((condition, self.expression()))
+            self.expect_word("default")
             self.expect_word("return")
-            cases.append((condition, self.expression()))
-        self.expect_word("default")
-        self.expect_word("return")
-        result = self.expression()
-        for condition, consequence in reversed(cases):
-            result = ast.Conditional(condition, consequence, result)
-        self.scope = outer
-        self.leave()
+            result = self.expression()
+            for condition, consequence in reversed(cases):
+                result = ast.Conditional(condition, consequence, result)
         wrong = ast.TypeCase(
             name, (), ast.Typed(chosen, ast.SequenceType("empty-sequence", None, None), True)
         )
@@ -352,33 +410,18 @@ class ConditionParser(OperatorParser):
 
     def _quantified(self) -> ast.Quantified:
         token = self.lexer.take()
-        self.enter(token)
-        outer = self.scope
-        bindings: list[tuple[str, ast.Expression]] = []
-        while not bindings or self.takes(","):
-            name = self.new_variable()
-            declared = self.declared_type()
-            self.expect_word("in")
-            source = self.typed_value(declared, each=True)
-            bindings.append((name, source))
-            self.scope = self.scope.with_variable(name, self.kinds_of(source))
-        self.expect_word("satisfies")
-        condition = self.expression()
-        self.scope = outer
-        self.leave()
+        with self.nested(token):
+            bindings: list[tuple[str, ast.Expression]] = []
+            while not bindings or self.takes(","):
+                name = self.new_variable()
+                declared = self.declared_type()
+                self.expect_word("in")
+                source = self.typed_value(declared, each=True)
+                bindings.append((name, source))
+                self.scope = self.scope.with_variable(name, self.kinds_of(source))
+            self.expect_word("satisfies")
+            condition = self.expression()
         return ast.Quantified(token.text == "every", tuple(bindings), condition)
-
-    @abstractmethod
-    def new_variable(self, beside: Container[str] = ()) -> str:
-        """The name in the tree of a variable about to be bound; none of ``beside``."""
-
-    @abstractmethod
-    def declared_type(self) -> ast.SequenceType | None:
-        """A type behind ``as``, if there is one."""
-
-    @abstractmethod
-    def typed_value(self, declared: ast.SequenceType | None, *, each: bool) -> ast.Expression:
-        """An expression, with the type that is declared for it."""
 
     # -- literals and parentheses
 
@@ -393,21 +436,17 @@ class ConditionParser(OperatorParser):
                 raise self.refusal("syntax", "this is no pragma", place, wanted)
             self.namespace_of(name[1], place)
             self.lexer.offset = end + 2
-        self.enter(self.lexer.peek())
-        if (empty := self.lexer.peek_second()).is_symbol("}"):
-            what = "a pragma, which says nothing here, around nothing (XQST0079)"
-            raise self.refusal("syntax", what, empty.offset, "an expression")
-        inside = self.enclosed()
-        self.leave()
-        return inside
+        with self.nested(self.lexer.peek()):
+            if (empty := self.lexer.peek_second()).is_symbol("}"):
+                what = "a pragma, which says nothing here, around nothing (XQST0079)"
+                raise self.refusal("syntax", what, empty.offset, "an expression")
+            return self.enclosed()
 
     def _parenthesised(self) -> ast.Expression:
         if self.lexer.text.startswith("(#", self.lexer.peek().offset):
             return self._pragmas()
-        self.enter(self.lexer.peek())
-        inside = self.enclosed("(", may_be_empty=True)
-        self.leave()
-        return inside
+        with self.nested(self.lexer.peek()):
+            return self.enclosed("(", may_be_empty=True)
 
     def _number(self, token: Token) -> ast.Literal:
         text = token.text
@@ -438,15 +477,13 @@ class ConditionParser(OperatorParser):
             found.append((self.lexer.peek(), self.expression()))
         return found
 
-    def _call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
+    def _plain_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
         token = self.lexer.take()
         name = self._function_name(token)
-        self.enter(token)
-        own = self.arguments()
-        places = [token] * len(given) + [place for place, _ in own]
-        call = self._call_of(token, name, [*given, *(argument for _, argument in own)], places)
-        self.leave()
-        return call
+        with self.nested(token):
+            own = self.arguments()
+            places = [token] * len(given) + [place for place, _ in own]
+            return self._call_of(token, name, [*given, *(argument for _, argument in own)], places)
 
     def _call_of(
         self, token: Token, name: str, arguments: list[ast.Expression], places: list[Token]
@@ -551,75 +588,34 @@ class ConditionParser(OperatorParser):
         what = f"there is no function {text}()"
         raise self.refusal("unknown-function", what, token.offset, function_suggestion(wanted))
 
-
-_WITH_PREFIX = {MATH_NAMESPACE: "math", SVRL_NAMESPACE: "svrl"}
-_ACCEPTED = {
-    ArgumentKind.STRING: NODES | ItemKind.STRING,
-    ArgumentKind.PATTERN: NODES | ItemKind.STRING,
-    ArgumentKind.FLAGS: NODES | ItemKind.STRING,
-    ArgumentKind.STRINGS: ANYTHING,
-    ArgumentKind.ATOM: ANYTHING,
-    ArgumentKind.ATOMS: ANYTHING,
-    ArgumentKind.ITEMS: ANYTHING,
-    ArgumentKind.NUMBER: NODES | ItemKind.NUMBER,
-    ArgumentKind.INTEGER: NODES | ItemKind.NUMBER,
-    ArgumentKind.TEMPORAL: NODES | TEMPORAL,
-    ArgumentKind.NODES: NODES,
-    ArgumentKind.CONDITION: ANYTHING & ~(TEMPORAL | ItemKind.OTHER),
-}
-
-
-# -------------------------------------------------------------------------------------------------
-
-
-_TAG_NAME = re.compile(f"{NCNAME}(?::{NCNAME})?")
-_CONTENT_MARKUP = re.compile(r"[<{}&]")
-# PERF: most attributes; the others are taken apart.
-_PLAIN_ATTRIBUTE = re.compile(rf"""[ \t\n]+({NCNAME}(?::{NCNAME})?) ?= ?"([^"{{}}]*+)"(?!")""")
-_VALUE_MARKUP = re.compile(r"[<{}&\"'\t\n\r]")
-
-
-class _RawAttribute(NamedTuple):
-    """An attribute before its value is parsed: the value is ``text[start:end]``."""
-
-    name: str
-    offset: int
-    start: int
-    end: int
-
-
-class ConstructorParser(ConditionParser):
-    """Adds constructors to conditions.
-
-    A start tag is read twice: its namespace declarations hold for the whole element, so they must
-    be known before the names and expressions in it can be resolved.
-    """
+    # ---------------------------------------------------------------------------------------------
+    # direct constructors, where every character counts
+    #
+    # A start tag is read twice: its namespace declarations hold for the whole element, so they must
+    # be known before the names and expressions in it can be resolved.
 
     def constructor(self) -> ast.Constructor:
         """A constructor; the next token is its ``<``."""
         token = self.lexer.peek()
-        self.enter(token)
-        outer = self.scope
-        tag, position = self._tag_name(token.offset + 1, "the name of an element")
-        raw, position, is_empty = self._raw_attributes(position)
-        declarations = self._declarations(raw)
-        if declarations:
-            self.scope = replace(
-                outer,
-                namespaces={**outer.namespaces, **declarations},
-                constructed={**outer.constructed, **declarations},
-            )
-        name = self._constructed_name(tag, token.offset + 1, attribute=False)
-        attributes = self._attributes(raw)
-        # An attribute without a prefix is in no namespace, whatever the default is.
-        prefixed = [attribute for attribute, _ in attributes if attribute.prefix]
-        self._declare_names(declarations, [name, *prefixed])
-        content: tuple[str | ast.Expression, ...] = ()
-        if not is_empty:
-            content, position = self._content(tag, token.offset, position)
-        self.lexer.offset = position
-        self.scope = outer
-        self.leave()
+        with self.nested(token) as outer:
+            tag, position = self._tag_name(token.offset + 1, "the name of an element")
+            raw, position, is_empty = self._raw_attributes(position)
+            declarations = self._declarations(raw)
+            if declarations:
+                self.scope = replace(
+                    outer,
+                    namespaces={**outer.namespaces, **declarations},
+                    constructed={**outer.constructed, **declarations},
+                )
+            name = self._constructed_name(tag, token.offset + 1, attribute=False)
+            attributes = self._attributes(raw)
+            # An attribute without a prefix is in no namespace, whatever the default is.
+            prefixed = [attribute for attribute, _ in attributes if attribute.prefix]
+            self._declare_names(declarations, [name, *prefixed])
+            content: tuple[str | ast.Expression, ...] = ()
+            if not is_empty:
+                content, position = self._content(tag, token.offset, position)
+            self.lexer.offset = position
         return ast.Constructor(name, tuple(attributes), tuple(declarations.items()), content)
 
     # -- the start tag
@@ -898,69 +894,8 @@ class ConstructorParser(ConditionParser):
         match = WHITE_SPACE.match(self.lexer.text, position)
         return match.end() if match else position
 
-
-class _Parts:
-    """Collects literal text and expressions, adjacent text joined.
-
-    With ``boundary_space_stripped``, text that is nothing but white space between two pieces of
-    markup is dropped, unless a reference or a CDATA section is in it.
-    """
-
-    def __init__(self, *, boundary_space_stripped: bool = False) -> None:
-        self.parts: list[str | ast.Expression] = []
-        self._strip = boundary_space_stripped
-        self._text: list[str] = []
-        self._verbatim = False
-        self.is_filled = False  # with text or nodes that are written down
-
-    def text(self, value: str, *, verbatim: bool = False) -> None:
-        self._text.append(value)
-        self._verbatim = self._verbatim or verbatim
-
-    def expression(self, value: ast.Expression) -> None:
-        self._end_text()
-        self.parts.append(value)
-        self.is_filled |= isinstance(value, ast.Constructor | ast.Markup)
-
-    def finish(self) -> tuple[str | ast.Expression, ...]:
-        self._end_text()
-        return tuple(self.parts)
-
-    def _end_text(self) -> None:
-        value = "".join(self._text)
-        is_boundary_space = self._strip and not self._verbatim and not value.strip(" \t\n\r")
-        if value and not is_boundary_space:
-            self.parts.append(value)
-            self.is_filled = True
-        self._text.clear()
-        self._verbatim = False
-
-
-# -------------------------------------------------------------------------------------------------
-
-
-_Namespaces: TypeAlias = tuple[tuple[str, str], ...]
-
-_KINDS = {
-    "element": ast.NodeKind.ELEMENT,
-    "attribute": ast.NodeKind.ATTRIBUTE,
-    "text": ast.NodeKind.TEXT,
-    "comment": ast.NodeKind.COMMENT,
-    "processing-instruction": ast.NodeKind.PROCESSING_INSTRUCTION,
-}
-_NODES = {
-    ast.NodeKind.ELEMENT: "element",
-    ast.NodeKind.ATTRIBUTE: "attribute",
-    ast.NodeKind.PROCESSING_INSTRUCTION: "processing instruction",
-}
-_NAMED = frozenset(("element", "attribute", "processing-instruction"))
-_AS_THEY_ARE = frozenset(("ordered", "unordered"))
-_COMPUTED_LEFT_OUT = frozenset(("document", "validate"))
-_WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_COMPUTED_LEFT_OUT))
-
-
-class ComputedParser(ConstructorParser):
-    """Adds computed constructors to direct ones."""
+    # ---------------------------------------------------------------------------------------------
+    # computed constructors: ``element n { … }``, ``attribute``, ``text``, ``comment``
 
     def computed(self) -> ast.Expression | None:
         """A computed constructor, if the next token begins one."""
@@ -971,17 +906,14 @@ class ComputedParser(ConstructorParser):
             return self._in_braces()
         if token.text in _COMPUTED_LEFT_OUT:
             raise self.unsupported(f"{token.text} {{ }} is", token, "the expression alone")
-        self.enter(self.lexer.take())
-        kind = _KINDS[token.text]
-        outer = self.scope
-        declarations: dict[str, str] = {}
-        name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
-        inside = self.lexer.after(self.lexer.peek())
-        if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
-            self._declare_names(declarations, [name])
-        content = self.enclosed(may_be_empty=True)
-        self.scope = outer
-        self.leave()
+        with self.nested(self.lexer.take()):
+            kind = _KINDS[token.text]
+            declarations: dict[str, str] = {}
+            name, namespaces = self._name(kind) if token.text in _NAMED else (None, ())
+            inside = self.lexer.after(self.lexer.peek())
+            if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
+                self._declare_names(declarations, [name])
+            content = self.enclosed(may_be_empty=True)
         if isinstance(content, ast.Literal):
             self._check_markup(kind, content, inside)
         if isinstance(name, QualifiedName) and kind is ast.NodeKind.ELEMENT:
@@ -991,10 +923,8 @@ class ComputedParser(ConstructorParser):
 
     def _in_braces(self) -> ast.Expression:
         """``ordered { … }``: nothing here may have another order."""
-        self.enter(self.lexer.take())
-        inside = self.enclosed()
-        self.leave()
-        return inside
+        with self.nested(self.lexer.take()):
+            return self.enclosed()
 
     def _written_prefixes(self) -> Iterator[tuple[str, str]]:
         while self.takes(","):
@@ -1114,47 +1044,14 @@ class ComputedParser(ConstructorParser):
             what = "this is no processing instruction of XML (XQDY0026)"
             raise self.refusal("name", what, place.offset, "a text without '?>'")
 
-
-# -------------------------------------------------------------------------------------------------
-
-
-_LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
-
-
-def _with_where(clauses: list[ast.Clause]) -> tuple[tuple[ast.Clause, ...], ast.Expression | None]:
-    """The clauses without the conditions at their end, and these as one."""
-    where = None
-    end = len(clauses)
-    while end and isinstance(last := clauses[end - 1], ast.WhereClause):
-        parts = [last.condition] if where is None else [last.condition, where]
-        where = joined(ast.And, parts)
-        end -= 1
-    return tuple(clauses[:end]), where
-
-
-class FlworParser(ComputedParser):
-    """Adds FLWOR expressions to constructors."""
-
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._clause_count = 0
-        self.lets: set[str] = set()
-        # Where the 'return' of a FLWOR expression that is the whole yields its result; -1: nowhere.
-        self.result_offset = -1
+    # ---------------------------------------------------------------------------------------------
+    # FLWOR expressions: for, let and where in any order, then order by, then return
 
     def construction(self) -> ast.Expression | None:
         token = self.lexer.peek()
         if self._is_flwor(token):
             return self._flwor()
         return self.computed()
-
-    @abstractmethod
-    def begins_function(self) -> bool:
-        """Whether the next token begins a function that is written down."""
-
-    @abstractmethod
-    def name_function(self, name: str) -> None:
-        """Reads one that a variable stands for."""
 
     def new_variable(self, beside: Container[str] = ()) -> str:
         """Its name in the tree, another one for each of those in each other; ``beside`` must not
@@ -1191,38 +1088,35 @@ class FlworParser(ComputedParser):
         return token.is_word("for", "let") and self.lexer.peek_second().kind is TokenKind.VARIABLE
 
     def _flwor(self) -> ast.Expression:
-        self.enter(self.lexer.peek())
-        outer = self.scope
-        clauses: list[ast.Clause] = []
-        ungrouped: tuple[tuple[ast.Clause, ...], ast.Expression | None] | None = None
-        keys: tuple[tuple[str, ast.Expression | None], ...] = ()
-        while True:
-            token = self.lexer.peek()
-            if self._is_flwor(token):
-                self.lexer.take()
-                clauses += self.listed(partial(self._clause, token.text == "for"))
-            elif self.takes_word("where"):
-                clauses.append(ast.WhereClause(self.expression()))
-            elif token.is_word("group") and ungrouped is None:
-                ungrouped = _with_where(clauses)
-                clauses = []
-                keys = self._grouping_keys()
-            else:
-                break
-        values = [one for one in clauses if getattr(one, "variable", "") not in self.stands_for]
-        is_bare = len(values) < len(clauses) and ungrouped is None
-        is_bare = is_bare and all(isinstance(one, ast.WhereClause) for one in values)
-        if not is_bare:  # else one stays that binds nothing
-            clauses = values
-        behind, where = _with_where(clauses)
-        order = self._order()
-        self._expect_return(has_where=where is not None)
-        if self.is_outermost:
-            self.result_offset = self.lexer.peek().offset
-        is_braced = self.lexer.peek().is_symbol("{")  # as the paper's queries have it
-        result = self.enclosed() if is_braced else self.expression()
-        self.scope = outer
-        self.leave()
+        with self.nested(self.lexer.peek()):
+            clauses: list[ast.Clause] = []
+            ungrouped: tuple[tuple[ast.Clause, ...], ast.Expression | None] | None = None
+            keys: tuple[tuple[str, ast.Expression | None], ...] = ()
+            while True:
+                token = self.lexer.peek()
+                if self._is_flwor(token):
+                    self.lexer.take()
+                    clauses += self.listed(partial(self._clause, token.text == "for"))
+                elif self.takes_word("where"):
+                    clauses.append(ast.WhereClause(self.expression()))
+                elif token.is_word("group") and ungrouped is None:
+                    ungrouped = _with_where(clauses)
+                    clauses = []
+                    keys = self._grouping_keys()
+                else:
+                    break
+            values = [one for one in clauses if getattr(one, "variable", "") not in self.stands_for]
+            is_bare = len(values) < len(clauses) and ungrouped is None
+            is_bare = is_bare and all(isinstance(one, ast.WhereClause) for one in values)
+            if not is_bare:  # else one stays that binds nothing
+                clauses = values
+            behind, where = _with_where(clauses)
+            order = self._order()
+            self._expect_return(has_where=where is not None)
+            if self.is_outermost:
+                self.result_offset = self.lexer.peek().offset
+            is_braced = self.lexer.peek().is_symbol("{")  # as the paper's queries have it
+            result = self.enclosed() if is_braced else self.expression()
         if is_bare and where is None and not order:
             return result
         if ungrouped is None:
@@ -1332,53 +1226,20 @@ class FlworParser(ComputedParser):
             raise self.unexpected("'return' or an operator")
         raise self.unexpected("',', 'for', 'let', 'where', 'order by' or 'return'")
 
-
-# -------------------------------------------------------------------------------------------------
-
-
-_SHORT_STEPS_MAX = 64
-
-# What no function without a prefix is called.
-_NO_FUNCTIONS = frozenset(
-    (
-        *(*KIND_TESTS, *SCHEMA_TESTS, "namespace-node", "item", "empty-sequence", "function"),
-        *("if", "switch", "typeswitch"),
-    )
-)
-# Nobody declares functions in these.
-_RESERVED = frozenset(
-    (
-        "",
-        FUNCTION_NAMESPACE,
-        MATH_NAMESPACE,
-        SCHEMA_NAMESPACE,
-        SVRL_NAMESPACE,
-        f"{SCHEMA_NAMESPACE}-instance",
-        XML_NAMESPACE,
-    )
-)
-
-
-class FunctionParser(FlworParser):
-    """Adds declared functions to FLWOR expressions."""
-
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self.written_out: dict[tuple[str, int], ast.FunctionDeclaration] = {}
-        self._functions: dict[tuple[str, int], ast.FunctionDeclaration] = {}
-        self._library: tuple[ast.FunctionDeclaration, ...] = ()
-        self._in_prolog = True
-        self._variables: list[tuple[Token, str]] = []
-        self._early_calls: list[tuple[Token, str, int]] = []
+    # ---------------------------------------------------------------------------------------------
+    # declared functions, ``declare function local:f($a as type) as type { … };``, their calls, and
+    # declared variables, which are functions without parameters that are called once
+    #
+    # A declared function may call functions that are declared behind it, so its calls are checked
+    # when the prolog has ended; all others are calls of the whole library.
 
     def user_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.UserCall | None:
         name = self._name_of_user(self.lexer.peek())
         if name is None:
             return None
         token = self.lexer.take()
-        self.enter(token)
-        arguments = [*given, *(argument for _, argument in self.arguments())]
-        self.leave()
+        with self.nested(token):
+            arguments = [*given, *(argument for _, argument in self.arguments())]
         return self._user_call_of(token, name, tuple(arguments))
 
     def _user_call_of(
@@ -1411,17 +1272,16 @@ class FunctionParser(FlworParser):
         if name is None:
             raise self.unexpected("the name of a function")
         self.lexer.take()
-        self.enter(token)
-        outer = self.scope
-        calls = {name: kinds for name, kinds in outer.variables.items() if name.startswith("$")}
-        self.scope = replace(outer, variables=calls, context=NOTHING)
-        parameters = self._parameters()
-        result = self.declared_type()
-        if self.lexer.peek().is_word("external"):
-            raise self.unsupported("an external function is", self.lexer.peek(), "'{' and a body")
-        body = self.enclosed()
-        self.scope = outer
-        self.leave()
+        with self.nested(token) as outer:
+            calls = {name: kinds for name, kinds in outer.variables.items() if name.startswith("$")}
+            self.scope = replace(outer, variables=calls, context=NOTHING)
+            parameters = self._parameters()
+            result = self.declared_type()
+            if self.lexer.peek().is_word("external"):
+                raise self.unsupported(
+                    "an external function is", self.lexer.peek(), "'{' and a body"
+                )
+            body = self.enclosed()
         self._add(token, ast.FunctionDeclaration(name, parameters, result, body))
 
     def variable_call(self, name: str) -> ast.UserCall:
@@ -1526,66 +1386,22 @@ class FunctionParser(FlworParser):
         wanted = f"{close[0]}()" if close else f"declare function {token.text}(…) {{ … }}; in front"
         raise self.refusal("unknown-function", what, token.offset, wanted)
 
-
-def _key(variable: str) -> str:
-    """What a declared variable is called in the library."""
-    return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
-
-
-def _is_short(value: ast.Expression) -> bool:
-    """Whether it costs as little as a name: a literal, some of them, a path from the message."""
-    match value:
-        case ast.Literal():
-            return True
-        case ast.FunctionCall(name, (ast.Literal(),)):
-            return name.startswith("xs:")
-        case ast.Typed(operand):
-            return value.treat and _is_short(operand)
-        case ast.Sequence(parts):
-            literals = all(isinstance(part, ast.Literal) for part in parts)
-            return literals and len(parts) <= _SHORT_STEPS_MAX
-        case ast.PathExpression(ast.Origin.MESSAGE):
-            return value.size <= _SHORT_STEPS_MAX and not value.constructs
-    return False
-
-
-def _count(arguments: int) -> str:
-    return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
-
-
-_REFERENCE = re.compile(r"[ \t\n]*#[ \t\n]*([0-9]{1,9})")
-_PLACEHOLDER = re.compile(r"[(,][ \t\n]*\?[ \t\n]*[,)]")
-_FUNCTION = 'function($a) {…} or a name, such as string#1, or a variable that "let" binds to one'
-
-
-class InlineFunctionParser(FunctionParser):
-    """Adds functions as arguments to declared functions; they are written out where they stand.
-
-    The expression that stands for a call may call functions declared for it, in the namespace
-    WRITTEN_OUT.  All calls of a profile have one library, so a text with such functions is parsed
-    once more, with them known (``written_out``).
-    """
-
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._made = 0  # names
-        self._declared_for = 0
-        self._conversions: dict[ast.SequenceType, str] = {}
-        self._in_declared = 0
-        self._copied = 0  # characters of functions that variables stand for
-        self._given: list[tuple[str, ast.Expression]] = []  # arguments of functions applied in part
+    # ---------------------------------------------------------------------------------------------
+    # functions as arguments, which are written out where they stand
+    #
+    # The expression that stands for a call may call functions declared for it, in the namespace
+    # WRITTEN_OUT.  All calls of a profile have one library, so a text with such functions is parsed
+    # once more, with them known (``written_out``).
 
     def _call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
         token = self.lexer.peek()
         namespace, name = self.resolved(token, self.function_namespace)
         arity = ARITIES.get(name) if namespace == FUNCTION_NAMESPACE else None
         if arity is None:
-            return super()._call(given)
+            return self._plain_call(given)
         self.lexer.take()
-        self.enter(token)
-        found = self._with_given(partial(self._written_call, token, name, arity, given))
-        self.leave()
-        return found
+        with self.nested(token):
+            return self._with_given(partial(self._written_call, token, name, arity, given))
 
     def _with_given(self, make: Callable[[], ast.Expression]) -> ast.Expression:
         """The expression for a call, with arguments of functions applied in part around it."""
@@ -1703,11 +1519,9 @@ class InlineFunctionParser(FunctionParser):
             return meant
         if not self.lexer.peek().is_symbol("("):
             raise self.no_value(token)
-        self.enter(token)
-        arguments = [argument for _, argument in self.arguments()]
-        found = self._with_given(partial(self._call_of_meant, meant, token, arguments))
-        self.leave()
-        return found
+        with self.nested(token):
+            arguments = [argument for _, argument in self.arguments()]
+            return self._with_given(partial(self._call_of_meant, meant, token, arguments))
 
     def _call_of_meant(
         self, meant: FunctionText, token: Token, arguments: list[ast.Expression]
@@ -1916,31 +1730,12 @@ class InlineFunctionParser(FunctionParser):
         inside = self._in_prolog or self._in_declared
         return () if inside else tuple(self._functions.values())
 
-
-def _is_named(value: ast.Expression) -> bool:
-    """Whether it costs as little as the name of a parameter, wherever that stands."""
-    if isinstance(value, ast.PathExpression):
-        is_free = value.origin is ast.Origin.VARIABLE
-        return is_free and not any(step.predicates for step in value.steps)
-    return isinstance(value, ast.Literal)
-
-
-# -------------------------------------------------------------------------------------------------
-
-
-_PLACES = {
-    "into": ast.UpdateKind.INSERT_INTO,
-    "before": ast.UpdateKind.INSERT_BEFORE,
-    "after": ast.UpdateKind.INSERT_AFTER,
-}
-
-
-class UpdateParser(InlineFunctionParser):
-    """Adds copies with changes to declared functions."""
-
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._misplaced: dict[int, tuple[ast.Update, Token]] = {}
+    # ---------------------------------------------------------------------------------------------
+    # ``copy … modify … return …`` and the updating expressions of XQuery Update
+    #
+    # An updating expression may stand where the value of ``modify`` is made: alone, in ``( , )``,
+    # in the branches of ``if`` and ``typeswitch``, behind ``return``.  Where each one stands is
+    # known when the text has been read, so all others are refused then.
 
     def updating(self) -> ast.Transform | ast.Update | None:
         token, following = self.lexer.peek(), self.lexer.peek_second()
@@ -1949,10 +1744,9 @@ class UpdateParser(InlineFunctionParser):
         is_value = token.text == "replace" and following.is_word("value")
         if not is_value and not following.is_word("node", "nodes"):
             return None
-        self.enter(token)
-        self.lexer.take()
-        update = self._update(token)
-        self.leave()
+        with self.nested(token):
+            self.lexer.take()
+            update = self._update(token)
         self._misplaced[id(update)] = update, token
         return update
 
@@ -1964,27 +1758,24 @@ class UpdateParser(InlineFunctionParser):
             raise self.refusal("syntax", what, token.offset, wanted)
 
     def _transform(self) -> ast.Transform:
-        self.enter(self.lexer.take())
-        outer = self.scope
-        copies: list[ast.LetClause] = []
-        while not copies or self.takes(","):
-            name = self.new_variable()
-            self.expect(":=")
+        with self.nested(self.lexer.take()):
+            copies: list[ast.LetClause] = []
+            while not copies or self.takes(","):
+                name = self.new_variable()
+                self.expect(":=")
+                place = self.lexer.peek()
+                value = self.expression()
+                kinds = self.kinds_of(value)
+                if kinds and not kinds & NODES:
+                    raise self.refusal("type", "a value is no node to copy", place.offset, "a path")
+                copies.append(ast.LetClause(name, value))
+                self.scope = self.scope.with_variable(name, kinds & NODES)
+            self.expect_word("modify")
             place = self.lexer.peek()
-            value = self.expression()
-            kinds = self.kinds_of(value)
-            if kinds and not kinds & NODES:
-                raise self.refusal("type", "a value is no node to copy", place.offset, "a path")
-            copies.append(ast.LetClause(name, value))
-            self.scope = self.scope.with_variable(name, kinds & NODES)
-        self.expect_word("modify")
-        place = self.lexer.peek()
-        changes = self.expression()
-        self._place(changes, place)
-        self.expect_word("return")
-        result = self.expression()
-        self.scope = outer
-        self.leave()
+            changes = self.expression()
+            self._place(changes, place)
+            self.expect_word("return")
+            result = self.expression()
         return ast.Transform(tuple(copies), changes, result)
 
     def _place(self, changes: ast.Expression, place: Token) -> None:
@@ -2077,164 +1868,8 @@ class UpdateParser(InlineFunctionParser):
             )
         return name
 
-
-# -------------------------------------------------------------------------------------------------
-
-
-# Declarations with one of these words behind them, and two that take a URI.
-_SETTINGS = {
-    "base-uri": (),
-    "default collation": (),
-    "boundary-space": ("strip", "preserve"),
-    "construction": ("strip", "preserve"),
-    "copy-namespaces": ("preserve", "no-preserve"),
-    "default order": ("greatest", "least"),
-    "ordering": ("ordered", "unordered"),
-}
-_ENCODING = re.compile("[A-Za-z][A-Za-z0-9._-]*")
-_LENIENT_LIMITS = replace(DEFAULT_PROFILE_LIMITS, faults_refused=False)
-_SHOWN_MAX = 80  # characters of what is an error
-_CODE = r"""(?:"[^"&]*+"|'[^'&]*+')"""
-# PERF: a code list, in what a parenthesis has opened; all profiles of a rule set have it.
-_LISTED = re.compile(rf"""[ \t\n]*+((?:{_CODE}[ \t\n]*+,[ \t\n]*+){{8,}}+{_CODE})[ \t\n]*+\)""")
-# Conditions that are remembered: how many, and of how many characters.
-_CONDITIONS_MAX, _KNOWN_LEAST, _KNOWN_MOST = 512, 24, 4_096
-_PROLOGS_MAX = 256
-_SPACES = re.compile(
-    rf"""(?:[ \t\n]*+declare[ ]namespace[ ]{NCNAME}[ ]=[ ]"[^"&{{}}]{{1,256}}+";)++"""
-)
-# A condition that may refer to declarations of its own profile, or be an update.
-_IS_OWN = re.compile(rf"[$<{{#?]|\(:|\b(?:switch|nodes?|value)\b|(?<!\bxs):[{NAME}]+[ \t\n]*\(")
-_BRACKET = re.compile(r"""[][]|"[^"]*+"|'[^']*+'""")
-_PROFILE = "a path that starts with $msg, '/' or '//'; 'for'; or a constructor"
-
-
-def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Profile:
-    """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
-    ProfileRefused."""
-    text = text.removeprefix("\ufeff")
-    if is_graph_query(text):
-        made = graph_query.made_of_words(text) if limits is DEFAULT_PROFILE_LIMITS else None
-        if made is not None:
-            return ast.Profile.of_parts(made, text)
-        return ast.Profile(graph_query.parse_anew(text, limits), text)
-    if limits is DEFAULT_PROFILE_LIMITS:
-        return _CACHE.read(text)
-    return ast.Profile(parse_anew(text, limits), text)
-
-
-@lru_cache(maxsize=64)
-def _listed(text: str) -> ast.Sequence:
-    """Strings without references and quotation marks, with commas between them."""
-    return ast.Sequence(tuple(ast.Literal(found[1:-1]) for found in re.findall(_CODE, text)))
-
-
-def parse_accepted(text: str) -> ast.Profile:
-    """The same of a text that was accepted once, by this release or one before, which may have
-    refused less: a constant that can only be an error is an error of each message."""
-    try:
-        return parse_profile(text)
-    except ProfileRefused:
-        if is_graph_query(text):
-            raise
-        return ast.Profile(parse_anew(text, _LENIENT_LIMITS), text)
-
-
-def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> ast.PathExpression:
-    """A path that starts at the message or at the context item, in the form of ``unparse``."""
-    expression = parse_expression(text, limits)
-    if not isinstance(expression, ast.PathExpression):
-        raise ProfileRefused("syntax", "this is not a path", text, 0, "a path")
-    return expression
-
-
-def parse_expression(
-    text: str,
-    limits: ProfileLimits = DERIVED_PATH_LIMITS,
-    variables: Mapping[str, Kinds] | None = None,
-    context: Kinds = ItemKind.ELEMENT,
-) -> ast.Expression:
-    """An expression; ``variables`` are those bound around it, ``context`` its context item."""
-
-    def read(parser: QueryParser) -> ast.Expression:
-        parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
-        return parser.whole_expression()
-
-    return _parsed(text, limits, read)
-
-
-def _parsed(
-    text: str, limits: ProfileLimits, read: Callable[[QueryParser], ast.Expression]
-) -> ast.Expression:
-    """Read once more where functions were declared for what it says."""
-    text = checked_text(text, limits)
-    parser = QueryParser(text, limits)
-    found = read(parser)
-    if not parser.written_out:
-        return found
-    again = QueryParser(text, limits)
-    again.know(parser.written_out)
-    return read(again)
-
-
-def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Expression:
-    """The tree of a profile, whether its shape is known or not."""
-    try:
-        return _parsed(text, limits, QueryParser.profile)
-    except RecursionError:
-        raise too_deep(text) from None
-
-
-def parse_template(text: str) -> ast.Expression:
-    """The tree of a profile, whatever errors the constants in it are."""
-    return parse_anew(text, _LENIENT_LIMITS)
-
-
-def too_deep(text: str) -> ProfileRefused:
-    """For what is within the limits on nesting and is too deep a tree all the same: ``1+1+1+…``."""
-    return ProfileRefused("too-deep", "too many operators in a row", text)
-
-
-def reread(text: str) -> ast.Profile:
-    """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
-    if is_graph_query(text):
-        return ast.Profile(graph_query.parse_anew(text, DERIVED_PATH_LIMITS), text)
-    return _WRITTEN.read(text)
-
-
-def _ends_of_brackets(text: str) -> dict[int, int]:
-    """Where brackets end, by where what is in them begins, wherever they are as they seem."""
-    ends: dict[int, int] = {}
-    open_ones: list[int] = []
-    for found in _BRACKET.finditer(text):
-        if found[0] == "[":
-            open_ones.append(found.end())
-        elif found[0] == "]" and open_ones:
-            ends[open_ones.pop()] = found.start()
-    return ends
-
-
-_CONDITIONS: dict[object, _Known] = {}
-_PROLOGS: dict[str, dict[str, str]] = {}
-_CACHE = ShapeCache(parse_anew, parse_template)
-_WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
-
-
-class _Known(NamedTuple):
-    """What a condition was read as: with how many steps, and with places counted from its own."""
-
-    condition: ast.Expression
-    steps: int
-    places: tuple[tuple[ast.Expression, int], ...]
-
-
-class QueryParser(UpdateParser):
-    """The whole language; one parser reads one text."""
-
-    def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
-        self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
-        self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
+    # ---------------------------------------------------------------------------------------------
+    # whole profiles
 
     def condition(self) -> ast.Expression:
         """PERF: a condition that an earlier profile had in the same scope is taken from there, if
@@ -2244,17 +1879,17 @@ class QueryParser(UpdateParser):
             self._ends = _ends_of_brackets(text)
         end = self._ends.get(start, start)
         if not _KNOWN_LEAST <= end - start <= _KNOWN_MOST:
-            return super().condition()
+            return self.sequence()
         if self._spaces[0] is not self.scope.namespaces:
             self._spaces = self.scope.namespaces, frozenset(self.scope.namespaces.items())
         settings = self.function_namespace, self.base_uri, self.limits
         key = text[start:end], self._depth, self.scope.context, self._spaces[1], settings
         known = _CONDITIONS.get(key)
         if known is None and _IS_OWN.search(text, start, end):
-            return super().condition()
+            return self.sequence()
         if known is None:
             first, steps, patterns = len(self._places), self._steps, self._patterns
-            condition = super().condition()
+            condition = self.sequence()
             if self.lexer.peek().offset == end and self._patterns is patterns:
                 places = islice(self._places.values(), first, None)
                 relative = tuple((one, offset - start) for one, offset in places)
@@ -2263,7 +1898,7 @@ class QueryParser(UpdateParser):
                 _CONDITIONS[key] = _Known(condition, self._steps - steps, relative)
             return condition
         if any(id(one) in self._places for one, _ in known.places):
-            return super().condition()  # which is in this profile already, at another place
+            return self.sequence()  # which is in this profile already, at another place
         self._count_steps(known.steps, self.lexer.peek())
         self._places.update((id(one), (one, start + offset)) for one, offset in known.places)
         self.lexer.offset = end
@@ -2485,6 +2120,213 @@ class QueryParser(UpdateParser):
                 start.offset if self.result_offset < 0 else self.result_offset,
                 "a path to elements, or a constructor: <result>{ … }</result>",
             )
+
+
+class _RawAttribute(NamedTuple):
+    """An attribute before its value is parsed: the value is ``text[start:end]``."""
+
+    name: str
+    offset: int
+    start: int
+    end: int
+
+
+class _Parts:
+    """Collects literal text and expressions, adjacent text joined.
+
+    With ``boundary_space_stripped``, text that is nothing but white space between two pieces of
+    markup is dropped, unless a reference or a CDATA section is in it.
+    """
+
+    def __init__(self, *, boundary_space_stripped: bool = False) -> None:
+        self.parts: list[str | ast.Expression] = []
+        self._strip = boundary_space_stripped
+        self._text: list[str] = []
+        self._verbatim = False
+        self.is_filled = False  # with text or nodes that are written down
+
+    def text(self, value: str, *, verbatim: bool = False) -> None:
+        self._text.append(value)
+        self._verbatim = self._verbatim or verbatim
+
+    def expression(self, value: ast.Expression) -> None:
+        self._end_text()
+        self.parts.append(value)
+        self.is_filled |= isinstance(value, ast.Constructor | ast.Markup)
+
+    def finish(self) -> tuple[str | ast.Expression, ...]:
+        self._end_text()
+        return tuple(self.parts)
+
+    def _end_text(self) -> None:
+        value = "".join(self._text)
+        is_boundary_space = self._strip and not self._verbatim and not value.strip(" \t\n\r")
+        if value and not is_boundary_space:
+            self.parts.append(value)
+            self.is_filled = True
+        self._text.clear()
+        self._verbatim = False
+
+
+def _with_where(clauses: list[ast.Clause]) -> tuple[tuple[ast.Clause, ...], ast.Expression | None]:
+    """The clauses without the conditions at their end, and these as one."""
+    where = None
+    end = len(clauses)
+    while end and isinstance(last := clauses[end - 1], ast.WhereClause):
+        parts = [last.condition] if where is None else [last.condition, where]
+        where = joined(ast.And, parts)
+        end -= 1
+    return tuple(clauses[:end]), where
+
+
+def _key(variable: str) -> str:
+    """What a declared variable is called in the library."""
+    return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
+
+
+def _is_short(value: ast.Expression) -> bool:
+    """Whether it costs as little as a name: a literal, some of them, a path from the message."""
+    match value:
+        case ast.Literal():
+            return True
+        case ast.FunctionCall(name, (ast.Literal(),)):
+            return name.startswith("xs:")
+        case ast.Typed(operand):
+            return value.treat and _is_short(operand)
+        case ast.Sequence(parts):
+            literals = all(isinstance(part, ast.Literal) for part in parts)
+            return literals and len(parts) <= _SHORT_STEPS_MAX
+    is_path = value.origin is ast.Origin.MESSAGE
+    return is_path and value.size <= _SHORT_STEPS_MAX and not value.constructs
+
+
+def _count(arguments: int) -> str:
+    return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
+
+
+def _is_named(value: ast.Expression) -> bool:
+    """Whether it costs as little as the name of a parameter, wherever that stands."""
+    is_free = value.origin is ast.Origin.VARIABLE
+    return (is_free and not value.new_focus()) or isinstance(value, ast.Literal)
+
+
+def parse_profile(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Profile:
+    """The profile that ``text`` says, of graphs if its first word is one of SPARQL's; raises
+    ProfileRefused."""
+    text = text.removeprefix("\ufeff")
+    if is_graph_query(text):
+        made = graph_query.made_of_words(text) if limits is DEFAULT_PROFILE_LIMITS else None
+        if made is not None:
+            return ast.Profile.of_parts(made, text)
+        return ast.Profile(graph_query.parse_anew(text, limits), text)
+    if limits is DEFAULT_PROFILE_LIMITS:
+        return _CACHE.read(text)
+    return ast.Profile(parse_anew(text, limits), text)
+
+
+@lru_cache(maxsize=64)
+def _listed(text: str) -> ast.Sequence:
+    """Strings without references and quotation marks, with commas between them."""
+    return ast.Sequence(tuple(ast.Literal(found[1:-1]) for found in re.findall(_CODE, text)))
+
+
+def parse_accepted(text: str) -> ast.Profile:
+    """The same of a text that was accepted once, by this release or one before, which may have
+    refused less: a constant that can only be an error is an error of each message."""
+    try:
+        return parse_profile(text)
+    except ProfileRefused:
+        if is_graph_query(text):
+            raise
+        return ast.Profile(parse_anew(text, _LENIENT_LIMITS), text)
+
+
+def parse_path(text: str, limits: ProfileLimits = DERIVED_PATH_LIMITS) -> ast.PathExpression:
+    """A path that starts at the message or at the context item, in the form of ``unparse``."""
+    expression = parse_expression(text, limits)
+    if not isinstance(expression, ast.PathExpression):
+        raise ProfileRefused("syntax", "this is not a path", text, 0, "a path")
+    return expression
+
+
+def parse_expression(
+    text: str,
+    limits: ProfileLimits = DERIVED_PATH_LIMITS,
+    variables: Mapping[str, Kinds] | None = None,
+    context: Kinds = ItemKind.ELEMENT,
+) -> ast.Expression:
+    """An expression; ``variables`` are those bound around it, ``context`` its context item."""
+
+    def read(parser: QueryParser) -> ast.Expression:
+        parser.scope = Scope(parser.scope.namespaces, dict(variables or {}), context)
+        return parser.whole_expression()
+
+    return _parsed(text, limits, read)
+
+
+def _parsed(
+    text: str, limits: ProfileLimits, read: Callable[[QueryParser], ast.Expression]
+) -> ast.Expression:
+    """Read once more where functions were declared for what it says."""
+    text = checked_text(text, limits)
+    parser = QueryParser(text, limits)
+    found = read(parser)
+    if not parser.written_out:
+        return found
+    again = QueryParser(text, limits)
+    again.know(parser.written_out)
+    return read(again)
+
+
+def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast.Expression:
+    """The tree of a profile, whether its shape is known or not."""
+    try:
+        return _parsed(text, limits, QueryParser.profile)
+    except RecursionError:
+        raise too_deep(text) from None
+
+
+def parse_template(text: str) -> ast.Expression:
+    """The tree of a profile, whatever errors the constants in it are."""
+    return parse_anew(text, _LENIENT_LIMITS)
+
+
+def too_deep(text: str) -> ProfileRefused:
+    """For what is within the limits on nesting and is too deep a tree all the same: ``1+1+1+…``."""
+    return ProfileRefused("too-deep", "too many operators in a row", text)
+
+
+def reread(text: str) -> ast.Profile:
+    """The profile that ``unparse`` wrote as ``text``, in which all names are in full."""
+    if is_graph_query(text):
+        return ast.Profile(graph_query.parse_anew(text, DERIVED_PATH_LIMITS), text)
+    return _WRITTEN.read(text)
+
+
+def _ends_of_brackets(text: str) -> dict[int, int]:
+    """Where brackets end, by where what is in them begins, wherever they are as they seem."""
+    ends: dict[int, int] = {}
+    open_ones: list[int] = []
+    for found in _BRACKET.finditer(text):
+        if found[0] == "[":
+            open_ones.append(found.end())
+        elif found[0] == "]" and open_ones:
+            ends[open_ones.pop()] = found.start()
+    return ends
+
+
+_CACHE = ShapeCache(parse_anew, parse_template)
+
+
+_WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
+
+
+class _Known(NamedTuple):
+    """What a condition was read as: with how many steps, and with places counted from its own."""
+
+    condition: ast.Expression
+    steps: int
+    places: tuple[tuple[ast.Expression, int], ...]
 
 
 def _ends_in_call(body: ast.Expression) -> bool:
