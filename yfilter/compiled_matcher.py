@@ -53,7 +53,7 @@ from yfilter.language.budget import too_much_time
 from yfilter.language.interpreted_result import first_told, selected, tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, PathExpression, Profile
+from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
@@ -395,7 +395,6 @@ def _plain_way(path: PlainPath) -> FilledWay | None:
 
 def _step_recipe(tree: Expression) -> _StepRecipe | None:
     """For the one step of a path, whatever its name; None where that does not say what is asked."""
-    assert isinstance(tree, PathExpression)
     if tree.steps[0].is_positional:
         return None
     try:

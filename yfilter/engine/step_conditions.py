@@ -39,16 +39,18 @@ def take_apart(condition: ast.Expression) -> Iterator[tuple[ConditionKind, ast.E
         if path is None or path.origin is not ast.Origin.CONTEXT:
             yield ConditionKind.RESIDUAL, part
         else:
-            yield from _take_path_apart(path)
+            yield from _take_steps_apart(path.folded())
 
 
-def _take_path_apart(path: ast.PathExpression) -> Iterator[tuple[ConditionKind, ast.Expression]]:
-    own, steps = take_self(path.folded())
+def _take_steps_apart(
+    steps: tuple[ast.LocationStep, ...],
+) -> Iterator[tuple[ConditionKind, ast.Expression]]:
+    own, steps = take_self(steps)
     for condition in own:
         yield from take_apart(condition)
     elements, rest = split_steps(steps)
     if elements:
-        yield ConditionKind.BRANCH, replace(path, steps=_with_rest(elements, rest))
+        yield ConditionKind.BRANCH, ast.relative(*_with_rest(elements, rest))
         return
     for condition in rest_condition(rest):
         local = condition.is_local
@@ -102,7 +104,7 @@ def rest_condition(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, 
             return (ast.relative(*rest),)
 
 
-def main_steps(path: ast.PathExpression) -> tuple[ast.LocationStep, ...]:
+def main_steps(path: ast.Expression) -> tuple[ast.LocationStep, ...]:
     """The element steps of a profile's path; what stands after them becomes a predicate.
 
     ``/a/b/@id`` is ``/a/b[@id]`` and ``//text()`` is ``//*[text()]``: the path selects something

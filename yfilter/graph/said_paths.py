@@ -27,7 +27,6 @@ from yfilter.language.query_ast import (
     NameTest,
     NodeKind,
     Operator,
-    PathExpression,
 )
 from yfilter.language.query_text import unparse
 
@@ -133,10 +132,10 @@ def _filter(selection: Expression, variable: str) -> str:
 def _compared(selection: Expression) -> tuple[str, Operator | None, object]:
     """The attribute that is compared with a literal, how and with what; "" if it is not that."""
     match selection:
-        case Comparison(PathExpression(steps=(step,)), operator, Literal(value)) if (
-            step.kind is NodeKind.ATTRIBUTE and step.test is not None
-        ):
-            return step.test.local, operator, value
+        case Comparison(path, operator, Literal(value)) if len(path.steps) == 1:
+            step = path.steps[0]
+            if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
+                return step.test.local, operator, value
     return "", None, None
 
 

@@ -438,9 +438,7 @@ def _weight(star: ast.LocationStep) -> int:
 
 def _weight_of(predicate: ast.Expression) -> int:
     match predicate:
-        case ast.PathExpression(ast.Origin.CONTEXT, (*_, step)) if (
-            step.kind is ast.NodeKind.ELEMENT
-        ):
+        case ast.PathExpression(_, (*_, step)) if step.kind is ast.NodeKind.ELEMENT:
             is_type = step.test in (_TYPE_TEST, _CLASS_TEST)
             return _THERE + sum(_OF_TYPE if is_type else _weight_of(one) for one in step.predicates)
         case ast.Comparison(ast.PathExpression(_, (step,)), ast.Operator.EQ):

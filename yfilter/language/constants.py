@@ -34,17 +34,6 @@ from yfilter.language.words import WORD_TESTS
 
 # Of all constants of a profile together.  What costs more is left to the messages.
 LIMITS = EvaluationLimits(visits_max=4_096, bytes_max=65_536, memory_max=262_144, calls_max=1)
-_KINDS = (
-    ast.Literal,
-    ast.Sequence,
-    ast.Comparison,
-    ast.And,
-    ast.Or,
-    ast.Operation,
-    ast.Cast,
-    ast.Typed,
-    ast.FunctionCall,
-)
 _SAFE = frozenset(("true", "false"))
 _EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
 _NOWHERE = Focus(None, 1, 1, {})
@@ -87,7 +76,7 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
                 return WORD_TESTS[name].wildcards and may_be_constant(words)
             case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
                 pass
-            case _ if isinstance(part, _KINDS):
+            case _ if _is_calculated(part):
                 parts = tuple(part.same_focus())
             case _:
                 return part.bare_variable in lets
@@ -185,7 +174,7 @@ class _Finder:
             are_constant.append(self._is_constant(part))
             if are_constant[-1] and id(part) in lets:
                 self._values[lets[id(part)]] = self._closed(part)
-        if isinstance(expression, _KINDS) and all(are_constant):
+        if _is_calculated(expression) and all(are_constant):
             return bool(parts) or not expression.uses_context()
         for part, is_constant in zip(parts, are_constant, strict=True):
             if is_constant:
@@ -240,6 +229,10 @@ class _Finder:
         names = value.free_variables()
         lets = [ast.LetClause(name, one) for name, one in self._values.items() if name in names]
         return ast.Flwor(tuple(lets), None, value) if lets else value
+
+
+def _is_calculated(expression: ast.Expression) -> bool:
+    return expression.is_of_its_parts or isinstance(expression, ast.Typed | ast.FunctionCall)
 
 
 def _is_fallible(constant: ast.Expression) -> bool:

@@ -13,7 +13,7 @@ a message that it does not match gives no result.  Where it says less than the w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
@@ -21,6 +21,7 @@ from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
 from yfilter.graph.stars import graph_part
 from yfilter.language.query_ast import (
     ANY_NAME,
+    DOT,
     And,
     Comparison,
     Conditional,
@@ -48,6 +49,8 @@ from yfilter.language.query_ast import (
     Transform,
     Typeswitch,
     UserCall,
+    absolute,
+    relative,
 )
 from yfilter.language.trees import split
 
@@ -91,13 +94,13 @@ def _bound_in(condition: Expression, variable: str) -> Expression | None:
     """A condition on a variable alone as a predicate: ``some $v in . satisfies condition``."""
     if _variables(condition) != {variable}:
         return None
-    return Quantified(False, ((variable, PathExpression(Origin.CONTEXT, ())),), condition)
+    return Quantified(False, ((variable, DOT),), condition)
 
 
 def _variables(expression: Expression) -> set[str]:
     """All variables in an expression, those that it binds itself included."""
     parts = expression.within()
-    return {part.variable for part in parts if isinstance(part, PathExpression)} - {""}
+    return {part.refers() for part in parts} - {""}
 
 
 def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
@@ -142,7 +145,7 @@ def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[
     if way.cut or path.steps[-1].kind is not NodeKind.ELEMENT or flwor.where is None:
         return [path]
     conjuncts = split(flwor.where, And)
-    here = {variable: PathExpression(Origin.CONTEXT, ())}
+    here = {variable: DOT}
     about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
     asked = tuple(_as_predicate(part) for part in about if part is not None)
     return [path.with_predicates(asked)]
@@ -202,7 +205,7 @@ def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
     That is the first variable itself, and lets of a path from it or of a literal; not lets of
     function calls, as those could double in size with every let.
     """
-    bindings: dict[str, Expression] = {first.variable: PathExpression(Origin.CONTEXT, ())}
+    bindings: dict[str, Expression] = {first.variable: DOT}
     for clause in flwor.clauses[1:]:
         if isinstance(clause, LetClause) and isinstance(clause.value, PathExpression | Literal):
             value = _relative(clause.value, bindings)
@@ -238,8 +241,7 @@ def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> 
     bound = bindings.get(path.variable)
     if not path.steps or bound is None:
         return bound
-    is_filter = path.steps[0].kind is NodeKind.SELF and path.steps[0].axis is None
-    if is_filter and path.steps[0].is_positional:
+    if path.steps[0].is_self and path.steps[0].is_positional:
         return PathExpression(Origin.EXPRESSION, path.steps, start=bound)
     assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
     return bound.joined(path.steps)
@@ -248,8 +250,7 @@ def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> 
 def uses_variable(expression: Expression) -> bool:
     """Also one that is declared, in the value of another."""
     return any(
-        (isinstance(part, UserCall) and not part.library)
-        or (isinstance(part, PathExpression) and part.origin is Origin.VARIABLE)
+        (isinstance(part, UserCall) and not part.library) or part.origin is Origin.VARIABLE
         for part in expression.within()
     )
 
@@ -257,11 +258,8 @@ def uses_variable(expression: Expression) -> bool:
 # -------------------------------------------------------------------------------------------------
 
 
-_EVERY_MESSAGE = PathExpression(Origin.MESSAGE, (LocationStep(False, NodeKind.ELEMENT, ANY_NAME),))
-_EVERY_GRAPH = PathExpression(
-    Origin.MESSAGE,
-    (LocationStep(False, NodeKind.ELEMENT, NameTest(GRAPH_NAMESPACE, GRAPH)),),
-)
+_EVERY_MESSAGE = absolute(LocationStep(False, NodeKind.ELEMENT, ANY_NAME))
+_EVERY_GRAPH = absolute(LocationStep(False, NodeKind.ELEMENT, NameTest(GRAPH_NAMESPACE, GRAPH)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,12 +462,10 @@ def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
             return _needed(left)
         case FunctionCall("distinct-values" | "data" | "reverse" | "head" | "tail", (some, *_)):
             return _needed(some)
-        case Operation("|", parts) | Sequence(parts):
+        case Operation("|", parts):
             return _needed_by_some(parts)
-        case Conditional(_, consequence, alternative):
-            return _needed_by_some((consequence, alternative))
-        case Typeswitch(_, cases):
-            return _needed_by_some(tuple(case.result for case in cases))
+        case Sequence() | Conditional() | Typeswitch():
+            return _needed_by_some(expression.outcomes())
         case Transform(copies):
             return _needed(copies[0].value)  # which copies one node, or is an error
         case Constructor():
@@ -491,7 +487,7 @@ def _without_variables(path: PathExpression) -> PathExpression:
     return replace(path, steps=steps)
 
 
-def _needed_by_some(parts: tuple[Expression, ...]) -> tuple[PathExpression, ...] | None:
+def _needed_by_some(parts: Iterable[Expression]) -> tuple[PathExpression, ...] | None:
     found: dict[PathExpression, None] = {}
     for part in parts:
         needed = _needed(part)
@@ -597,6 +593,6 @@ def _ending_in_element(path: PathExpression) -> PathExpression:
         # "//@x": the document itself has no attributes, so this is about its elements.
         before = (LocationStep(True, NodeKind.ELEMENT, ANY_NAME),)
         last = replace(last, descendant=False)
-    predicate = PathExpression(Origin.CONTEXT, (last,))
+    predicate = relative(last)
     ending = replace(before[-1], predicates=(*before[-1].predicates, predicate))
     return replace(path, steps=(*before[:-1], ending))

@@ -194,7 +194,7 @@ class Memo:
 
     def path(
         self,
-        path: ast.PathExpression,
+        path: ast.Expression,
         origin: Value,
         focus: Focus,
         follow: Callable[[Value, tuple[ast.LocationStep, ...], Focus], Value],
@@ -278,9 +278,8 @@ class Memo:
         return None if places is None else ((place + 1, value[place]) for place in places)
 
     def constant(self, expression: ast.Expression, focus: Focus) -> Value | None:
-        """The value of what depends on nothing but the message."""
-        if isinstance(expression, ast.PathExpression):
-            return None  # which is remembered where it is followed
+        """The value of what depends on nothing but the message; a path is remembered where it is
+        followed."""
         known = self._again(expression, ())
         if known is None:
             return None
@@ -342,19 +341,19 @@ class Memo:
         return found
 
 
-def is_worth(path: ast.PathExpression) -> bool:
+def is_worth(path: ast.Expression) -> bool:
     """Whether following it again costs more than remembering it."""
     if path.origin is ast.Origin.MESSAGE:
         return True
     first = path.steps[0]
     is_short = len(path.steps) == 1 and not first.descendant and not first.predicates
-    is_of_variable = path.origin is ast.Origin.VARIABLE or (
-        isinstance(path.start, ast.UserCall) and path.start.is_variable
+    is_of_variable = path.origin is ast.Origin.VARIABLE or any(
+        isinstance(start, ast.UserCall) and start.is_variable for start in path.same_focus()
     )
     return is_of_variable and not (is_short and first.kind is not ast.NodeKind.ELEMENT)
 
 
-def _split(path: ast.PathExpression) -> tuple[tuple[ast.LocationStep, ...], _Join | None] | None:
+def _split(path: ast.Expression) -> tuple[tuple[ast.LocationStep, ...], _Join | None] | None:
     """The steps before the first predicate with variables in it, and the join that this is.
 
     All steps if there is no such predicate; None if it is no join.

@@ -196,7 +196,7 @@ class OperatorParser(TypeParser):
         if at_most_one:
             # Where there is no item, there is none that lacks a word.
             is_negated = any(call.name == "not" for call in calls)
-            may_be_none = isinstance(source, ast.PathExpression) and bool(source.steps)
+            may_be_none = bool(source.steps)
             return joined(ast.And, [source, found]) if is_negated and may_be_none else found
         alternatives: list[ast.Expression] = [
             self.at(words, replace(one, arguments=(source, one.arguments[1])))

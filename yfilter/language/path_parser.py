@@ -234,11 +234,7 @@ class PathParser(TokenParser):
     def _first_step(self, start: Token) -> ast.Expression:
         origin = self._origin() or self.primary()
         if origin is not None:
-            if self.lexer.peek().text == "[":
-                kinds = self.kinds_of(origin)
-                step = ast.LocationStep(False, ast.NodeKind.SELF, None, self._predicates(kinds))
-                return origin.with_filter(step)
-            return origin
+            return self._filtered(origin)
         if not self.scope.context:
             second = self.lexer.peek_second()
             if start.is_word("for", "let") and second.kind is TokenKind.NAME:
@@ -287,12 +283,14 @@ class PathParser(TokenParser):
         """A step that is an expression, with its filters."""
         is_variable = self.lexer.peek().kind is TokenKind.VARIABLE
         primary = self._origin() if is_variable else self.primary()
-        if primary is not None and self.lexer.peek().text == "[":
-            step = ast.LocationStep(
-                False, ast.NodeKind.SELF, None, self._predicates(self.kinds_of(primary))
-            )
-            return primary.with_filter(step)
-        return primary
+        return None if primary is None else self._filtered(primary)
+
+    def _filtered(self, origin: ast.Expression) -> ast.Expression:
+        """With the predicates behind it."""
+        if self.lexer.peek().text != "[":
+            return origin
+        predicates = self._predicates(self.kinds_of(origin))
+        return origin.with_filter(ast.LocationStep(False, ast.NodeKind.SELF, None, predicates))
 
     def _origin(self) -> ast.Expression | None:
         """A variable or ``.``, where a path can start; what a declared variable stands for."""

@@ -272,9 +272,13 @@ class Expression:
         """Whether position() or last() of the expression's own focus occurs in it."""
         return any(part.uses_position() for part in self.same_focus())
 
+    def outcomes(self) -> Iterable[Expression]:
+        """The parts whose values, of one or of all of them, are its value."""
+        return ()
+
     def may_be_number(self) -> bool:
         """Whether the value can be a number, which in brackets would be a position."""
-        return False
+        return any(part.may_be_number() for part in self.outcomes())
 
     @by_identity(2_048)
     def is_positional(self) -> bool:
@@ -909,8 +913,8 @@ MESSAGE = absolute()
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped(Expression):
-    """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
+class _Map(Expression):
+    """The value of ``right`` with each item of ``left`` as the context item."""
 
     left: Expression
     right: Expression
@@ -923,6 +927,11 @@ class Mapped(Expression):
 
     def may_be_number(self) -> bool:
         return self.right.may_be_number()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped(_Map):
+    """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return self.right.kinds(variables, self.left.kinds(variables, context) & NODES)
@@ -937,22 +946,13 @@ class Mapped(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class SimpleMap(Expression):
+class SimpleMap(_Map):
     """``left ! right``: the value of ``right`` for each item of ``left``, in their order."""
-
-    left: Expression
-    right: Expression
 
     level = UNARY_LEVEL
 
-    def same_focus(self) -> list[Expression]:
-        return [self.left]
-
-    def new_focus(self) -> list[Expression]:
-        return [self.right]
-
-    def may_be_number(self) -> bool:
-        return self.right.may_be_number()
+    def outcomes(self) -> Iterable[Expression]:
+        return (self.right,)
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return self.right.kinds(variables, self.left.kinds(variables, context))
@@ -1053,38 +1053,36 @@ class Comparison(Condition):
 
 
 @dataclass(frozen=True, slots=True)
-class And(Condition):
-    """Two or more parts, none of them an And."""
+class _Joined(Condition):
+    """Two or more parts, none of them of the same class."""
 
     parts: tuple[Expression, ...]
 
-    level = LEVEL_OF["and"]
     is_of_its_parts = True
+
+    def written(self, plain: bool) -> str:
+        parts = [part.inside(self.level + 1, plain) for part in self.parts]
+        return f" {type(self).__name__.lower()} ".join(parts)
+
+    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+        return type(self)(flat(parts, type(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Joined):
+    """``a and b``."""
+
+    level = LEVEL_OF["and"]
 
     def conjuncts(self) -> tuple[Expression, ...]:
         return tuple(part for one in self.parts for part in one.conjuncts())
 
-    def written(self, plain: bool) -> str:
-        return " and ".join([part.inside(self.level + 1, plain) for part in self.parts])
-
-    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
-        return And(flat(parts, And))
-
 
 @dataclass(frozen=True, slots=True)
-class Or(Condition):
-    """Two or more parts, none of them an Or."""
-
-    parts: tuple[Expression, ...]
+class Or(_Joined):
+    """``a or b``."""
 
     level = LEVEL_OF["or"]
-    is_of_its_parts = True
-
-    def written(self, plain: bool) -> str:
-        return " or ".join([part.inside(self.level + 1, plain) for part in self.parts])
-
-    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
-        return Or(flat(parts, Or))
 
 
 @dataclass(frozen=True, slots=True)
@@ -1137,8 +1135,8 @@ class Sequence(Expression):
 
     is_of_its_parts = True
 
-    def may_be_number(self) -> bool:
-        return any(part.may_be_number() for part in self.parts)
+    def outcomes(self) -> Iterable[Expression]:
+        return self.parts
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return _union(self.parts, variables, context)
@@ -1160,11 +1158,11 @@ class Conditional(Expression):
 
     level = _SINGLE
 
-    def may_be_number(self) -> bool:
-        return self.consequence.may_be_number() or self.alternative.may_be_number()
+    def outcomes(self) -> Iterable[Expression]:
+        return self.consequence, self.alternative
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
-        return _union((self.consequence, self.alternative), variables, context)
+        return _union(self.outcomes(), variables, context)
 
     def written(self, plain: bool) -> str:
         consequence, alternative = self.consequence.single(plain), self.alternative.single(plain)
@@ -1321,8 +1319,8 @@ class Typeswitch(Expression):
     def binds(self) -> Iterable[str]:
         return [case.variable for case in self.cases]
 
-    def may_be_number(self) -> bool:
-        return any(case.result.may_be_number() for case in self.cases)
+    def outcomes(self) -> Iterable[Expression]:
+        return [case.result for case in self.cases]
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         operand = self.operand.kinds(variables, context)
@@ -1363,6 +1361,9 @@ class TryCatch(Expression):
 
     def binds(self) -> Iterable[str]:
         return ERROR_VARIABLES
+
+    def outcomes(self) -> Iterable[Expression]:
+        return [self.body, *(clause.result for clause in self.clauses)]
 
     def may_be_number(self) -> bool:
         return True
@@ -1899,8 +1900,8 @@ class Flwor(Expression):
         for clause in self._all_clauses:
             yield from clause.binds()
 
-    def may_be_number(self) -> bool:
-        return self.result.may_be_number()
+    def outcomes(self) -> Iterable[Expression]:
+        return (self.result,)
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = dict(variables)
@@ -1966,8 +1967,8 @@ class Transform(Expression):
     def binds(self) -> Iterable[str]:
         return [copy.variable for copy in self.copies]
 
-    def may_be_number(self) -> bool:
-        return self.result.may_be_number()
+    def outcomes(self) -> Iterable[Expression]:
+        return (self.result,)
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = dict(variables)

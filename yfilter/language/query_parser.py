@@ -467,15 +467,19 @@ class QueryParser(OperatorParser):
     def arrow_call(self, first: ast.Expression) -> ast.Expression:
         return self.user_call((first,)) or self._call((first,))
 
+    def _items(self) -> Iterator[Token]:
+        """Goes through a list in parentheses, by the tokens that its items begin with."""
+        self.expect("(")
+        if self.takes(")"):
+            return
+        yield self.lexer.peek()
+        while not self.takes(")"):
+            self.expect(",", " or ')'")
+            yield self.lexer.peek()
+
     def arguments(self) -> list[tuple[Token, ast.Expression]]:
         """Those in the parentheses that are next, each with the token that it begins with."""
-        self.lexer.take()
-        found: list[tuple[Token, ast.Expression]] = []
-        while not self.takes(")"):
-            if found:
-                self.expect(",", " or ')'")
-            found.append((self.lexer.peek(), self.expression()))
-        return found
+        return [(place, self.expression()) for place in self._items()]
 
     def _plain_call(self, given: tuple[ast.Expression, ...] = ()) -> ast.Expression:
         token = self.lexer.take()
@@ -1341,11 +1345,8 @@ class QueryParser(OperatorParser):
         return found
 
     def _parameters(self) -> tuple[tuple[str, ast.SequenceType | None], ...]:
-        self.expect("(")
         parameters: list[tuple[str, ast.SequenceType | None]] = []
-        while not self.takes(")"):
-            if parameters:
-                self.expect(",", " or ')'")
+        for _ in self._items():
             named = [self.renamed.get(one, one) for one, _ in parameters]
             name = self.new_variable(named)
             type_ = self.declared_type()
@@ -1435,15 +1436,9 @@ class QueryParser(OperatorParser):
         """Those that are no function, and the one that is."""
         is_declared = arity == 2
         most = ARGUMENTS[name]
-        self.expect("(")
         items = [*given]
         function = None
-        is_first = True
-        while not self.takes(")"):
-            if not is_first:
-                self.expect(",", " or ')'")
-            is_first = False
-            place = self.lexer.peek()
+        for place in self._items():
             if function is not None:
                 raise self.refusal("arity", f"{name}() has more arguments", place.offset)
             if len(items) < most - 1:
@@ -1607,14 +1602,10 @@ class QueryParser(OperatorParser):
     def _applied_in_part(self, token: Token, kinds: list[Kinds] | None) -> Inline:
         """``name(?, a)``: what is given is found once, for all calls."""
         self.lexer.take()
-        self.lexer.take()
         names: list[str] = []
         arguments: list[ast.Expression] = []
         places: list[Token] = []
-        while not self.takes(")"):
-            if places:
-                self.expect(",", " or ')'")
-            place = self.lexer.peek()
+        for place in self._items():
             places.append(place)
             if place.is_symbol("?") and self.lexer.peek_second().is_symbol(",", ")"):
                 self.lexer.take()
@@ -1783,17 +1774,9 @@ class QueryParser(OperatorParser):
         match changes:
             case ast.Update():
                 del self._misplaced[id(changes)]
-            case ast.Sequence(parts):
-                for part in parts:
+            case ast.Sequence() | ast.Conditional() | ast.Typeswitch() | ast.Flwor():
+                for part in changes.outcomes():
                     self._place(part, place)
-            case ast.Conditional(_, consequence, alternative):
-                self._place(consequence, place)
-                self._place(alternative, place)
-            case ast.Typeswitch(_, cases):
-                for case_ in cases:
-                    self._place(case_.result, place)
-            case ast.Flwor():
-                self._place(changes.result, place)
             case _:
                 raise self.refusal(
                     "syntax",
@@ -2331,19 +2314,4 @@ class _Known(NamedTuple):
 
 def _ends_in_call(body: ast.Expression) -> bool:
     """Whether a declared function makes some of the result: what is no element is left out then."""
-    match body:
-        case ast.UserCall():
-            return True
-        case ast.Flwor() | ast.Transform():
-            return _ends_in_call(body.result)
-        case ast.SimpleMap(_, result):
-            return _ends_in_call(result)
-        case ast.TryCatch(handled, clauses):
-            return _ends_in_call(handled) or any(_ends_in_call(one.result) for one in clauses)
-        case ast.Conditional(_, consequence, alternative):
-            return _ends_in_call(consequence) or _ends_in_call(alternative)
-        case ast.Sequence(parts):
-            return any(map(_ends_in_call, parts))
-        case ast.Typeswitch(_, cases):
-            return any(_ends_in_call(case_.result) for case_ in cases)
-    return False
+    return isinstance(body, ast.UserCall) or any(map(_ends_in_call, body.outcomes()))

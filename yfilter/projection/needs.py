@@ -50,7 +50,6 @@ from yfilter.language.query_ast import (
     NameTest,
     NodeKind,
     Origin,
-    PathExpression,
     absolute,
     relative,
 )
@@ -177,7 +176,7 @@ class Need:
 def looked_at(selection: Expression) -> Iterator[Kept]:
     """Of a condition that its element decides, from there: its attributes, or its text and string
     value."""
-    if isinstance(selection, PathExpression):
+    if selection.origin is Origin.CONTEXT:
         last = selection.steps[-1] if selection.steps else None
         if last is not None and last.kind is NodeKind.ATTRIBUTE:
             yield Kept((), Kind.ATTRIBUTE, last.test)
