@@ -16,6 +16,7 @@ from formats.element_stream_builder import ElementStreamBuilder
 from formats.names import XML_NAMESPACE, QualifiedName
 from formats.xml_writer import XmlWriter
 from yfilter.language.atoms import atom_text
+from yfilter.language.budget import deeply
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.namespaces import INITIAL_NAMESPACES
@@ -34,7 +35,6 @@ from yfilter.language.nodes import (
     Written,
 )
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
-from yfilter.language.recursion import deeply
 
 _FIXED: Final = (str, Constructor, Markup)
 OWN_PREFIX: Final = "ns"  # of an attribute whose namespace has none

@@ -40,7 +40,13 @@ from yfilter.language.atoms import (
     qname,
     type_name,
 )
-from yfilter.language.budget import CALL_COST, ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES
+from yfilter.language.budget import (
+    CALL_COST,
+    ELEMENTPATH_COST,
+    ITEM_BYTES,
+    POINTER_BYTES,
+    deep_recursion,
+)
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.construction import (
     ContentWriter,
@@ -80,7 +86,6 @@ from yfilter.language.nodes import (
     element_node,
 )
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.recursion import deep_recursion
 from yfilter.language.temporal import Temporal
 
 # -------------------------------------------------------------------------------------------------
@@ -814,7 +819,7 @@ class MessageEvaluator(Evaluator):
         return self._follow(value, path.steps, focus)
 
     def _follow(self, value: Value, steps: tuple[ast.LocationStep, ...], focus: Focus) -> Value:
-        if steps and steps[0].kind is ast.NodeKind.SELF and steps[0].axis is None:
+        if steps and steps[0].is_self:
             value = self._filtered(list(value), steps[0].predicates, focus)
             steps = steps[1:]
         if not steps:
@@ -990,7 +995,7 @@ class MessageEvaluator(Evaluator):
         if not steps:
             return bool(value)
         step = steps[0]
-        if self._is_positional(step) or (step.kind is ast.NodeKind.SELF and step.axis is None):
+        if self._is_positional(step) or (step.is_self):
             return self._leads_on(self._follow(value, steps[:1], focus), steps[1:], focus, seen)
         for start in self.nodes(value):
             for node in self.axes.step(start, step):

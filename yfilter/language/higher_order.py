@@ -270,7 +270,7 @@ def _is_condition(expression: ast.Expression) -> bool:
             return expression.castable
         case ast.Typed():
             return not expression.treat
-    return isinstance(expression, ast.Comparison | ast.And | ast.Or | ast.Quantified)
+    return isinstance(expression, ast.Condition)
 
 
 def _is_single(expression: ast.Expression, item: str) -> bool:

@@ -24,7 +24,7 @@ from yfilter.language.atoms import is_number, to_double
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Untyped, Value
 from yfilter.language.numbers import parse_double
-from yfilter.language.trees import split
+from yfilter.language.trees import flat
 
 # -------------------------------------------------------------------------------------------------
 # EqualityIndex: which of many values a value equals, without looking at each of them.
@@ -369,7 +369,7 @@ def _split(path: ast.Expression) -> tuple[tuple[ast.LocationStep, ...], _Join | 
         is_whole = isinstance(dependent[0], ast.Comparison)
         later = tuple(dependent[1:] if is_whole else dependent)
         bare = ast.LocationStep(step.descendant, step.kind, step.test, before, step.axis)
-        is_filter = step.kind is ast.NodeKind.SELF and step.axis is None and not before
+        is_filter = step.is_self and not before
         steps = path.steps[:number] if is_filter else (*path.steps[:number], bare)
         return steps, _Join(*join, number, later)
     return path.steps, None
@@ -385,28 +385,29 @@ def _attribute_step(key: ast.Expression) -> ast.LocationStep | None:
     return step if is_of_item and is_plain and step.kind is ast.NodeKind.ATTRIBUTE else None
 
 
-def _join_in(predicate: ast.Expression) -> tuple[ast.Expression, ast.Expression] | None:
-    """Key and probe of an equality that a predicate is, or is a part of."""
-    for part in split(predicate, ast.And):
+def _equalities(
+    conditions: Iterable[ast.Expression],
+) -> Iterator[tuple[ast.Expression, ast.Expression]]:
+    """The sides of the equalities that all have to hold, either one first."""
+    for part in flat(conditions, ast.And):
         match part:
             case ast.Comparison(left, ast.Operator.EQ, right):
-                for key, probe in ((left, right), (right, left)):
-                    if not key.free_variables() and not probe.uses_context():
-                        return key, probe
+                yield from ((left, right), (right, left))
+
+
+def _join_in(predicate: ast.Expression) -> tuple[ast.Expression, ast.Expression] | None:
+    """Key and probe of an equality that a predicate is, or is a part of."""
+    for key, probe in _equalities((predicate,)):
+        if not key.free_variables() and not probe.uses_context():
+            return key, probe
     return None
 
 
 def _join_of(conditions: Iterable[ast.Expression], variable: str, focus: Focus) -> _Join | None:
     """Of what depends on the variable alone with what depends on others bound already."""
-    for condition in conditions:
-        for part in split(condition, ast.And):
-            match part:
-                case ast.Comparison(left, ast.Operator.EQ, right):
-                    for key, probe in ((left, right), (right, left)):
-                        if (
-                            key.free_variables() == {variable}
-                            and not key.uses_context()
-                            and probe.free_variables() <= focus.variables.keys() - {variable}
-                        ):
-                            return _Join(key, probe)
+    others = focus.variables.keys() - {variable}
+    for key, probe in _equalities(conditions):
+        is_key = key.free_variables() == {variable} and not key.uses_context()
+        if is_key and probe.free_variables() <= others:
+            return _Join(key, probe)
     return None

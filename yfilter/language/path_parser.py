@@ -20,8 +20,12 @@ from yfilter.language.namespaces import (
     braced,
 )
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.query_lexer import FUNCTIONS_PLACE, NO_FUNCTION_VALUE, Lexer
-from yfilter.language.references import expand_references
+from yfilter.language.query_lexer import (
+    FUNCTIONS_PLACE,
+    NO_FUNCTION_VALUE,
+    Lexer,
+    expand_references,
+)
 from yfilter.language.suggestions import instead_of
 from yfilter.language.tokens import Token, TokenKind, TokenParser
 

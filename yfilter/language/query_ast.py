@@ -201,7 +201,7 @@ _SET_OPERATORS = frozenset(("|", "intersect", "except"))
 
 
 class Expression:
-    """What all expressions say of themselves; here, as most of them say it."""
+    """The answers that most classes of expressions give about themselves."""
 
     __slots__ = ()
 

@@ -105,9 +105,8 @@ from yfilter.language.profile_limits import (
     checked_text,
 )
 from yfilter.language.query_ast import function_key, kinds_of_case
-from yfilter.language.query_lexer import NCNAME, WHITE_SPACE
+from yfilter.language.query_lexer import NCNAME, WHITE_SPACE, expand_references, read_reference
 from yfilter.language.query_text import unparse
-from yfilter.language.references import expand_references, read_reference
 from yfilter.language.shape_cache import ShapeCache
 from yfilter.language.suggestions import function_suggestion, value_suggestion
 from yfilter.language.tokens import Token, TokenKind

@@ -188,17 +188,12 @@ class _Walk:
                 return self._value(left, scope)
             case ast.Operation("except", (left, _)):
                 return self._value(left, scope)
-            case ast.Conditional(_, consequence, alternative):
-                branches = (consequence, alternative)
-                return self._some_of(branches, lambda part: self._value(part, scope))
+            case ast.Conditional() | ast.Typeswitch():
+                for name in expression.binds():
+                    scope = scope.bound(name, None)
+                return self._some_of(expression.outcomes(), lambda part: self._value(part, scope))
             case ast.Flwor():
                 return self._flwor(expression, scope)
-            case ast.Typeswitch(_, cases):
-                for case in cases:
-                    scope = scope.bound(case.variable, None)
-                return self._some_of(
-                    [case.result for case in cases], lambda part: self._value(part, scope)
-                )
             case ast.Transform(copies):
                 self._value(copies[0].value, scope)  # of which there has to be one
                 return None
