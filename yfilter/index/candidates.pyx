@@ -18,7 +18,7 @@ from yfilter.index.element_condition import leaf_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.nodes import Untyped
 from yfilter.language.numbers import as_double, is_exact
-from yfilter.language.query_ast import Expression, NodeKind
+from yfilter.language.query_ast import Expression, FunctionCall, Literal, NodeKind
 from yfilter.language.shapes import Word
 
 cimport cython
