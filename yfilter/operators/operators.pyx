@@ -933,9 +933,14 @@ cdef class Place(Operator):
         super().__init__()
         self._scratch = scratch
         self._of_last = of_last
+        self.is_integer = self.is_number = True
 
     cdef object value(self, long long node):
         return [self._scratch.size if self._of_last else self._scratch.position]
+
+    cdef bint number(self, long long node, double* found) except -1:
+        found[0] = self._scratch.size if self._of_last else self._scratch.position
+        return True
 
 
 cdef class Position(Operator):
@@ -2455,8 +2460,14 @@ cdef class CountOf(Operator):
         return True
 
 
-cdef class Places(CountOf):
+cdef class Places(Operator):
     """The positions of the nodes that a path leads to."""
+
+    cdef Path _path
+
+    def __init__(self, path: Path) -> None:
+        super().__init__((path,))
+        self._path = path
 
     cdef object value(self, long long node):
         return list(range(1, self._path.count(node) + 1))

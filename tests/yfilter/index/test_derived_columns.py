@@ -164,3 +164,10 @@ def test_a_column_that_costs_too_much_leaves_all_who_ask_for_it_in_doubt() -> No
         exceeded = told[f"costly {number}"].exceeded
         assert exceeded is not None
         assert exceeded.code == "too-many-visits"
+
+
+def test_a_place_in_brackets_asks_for_each_place_that_there_is() -> None:
+    matcher = Matcher()
+    for place in range(6):
+        matcher.add(f"//i[b[{place}]]", str(place))
+    assert matcher.matched_ids(b"<r><i><b/><b/><c/><b/></i><i/></r>") == ["1", "2", "3"]
