@@ -56,6 +56,15 @@ def needs_of(profile: ast.Profile) -> tuple[Need, ...]:
     return tuple(sorted({_within_bounds(need) for need in needs}, key=str))
 
 
+def _looks_beside(flwor: ast.Flwor) -> bool:
+    """Whether the first clause has positions, or axes that do not lead down: then what is beside
+    its elements is kept as well."""
+    first = flwor.clauses[0]
+    return isinstance(first, ast.ForClause) and any(
+        step.is_positional or step.axis is not None for step in first.path.steps
+    )
+
+
 def _within_bounds(need: Need) -> Need:
     """What is too long to be told, without its condition, or else everything."""
     if len(need.text) > NEED_LENGTH_MAX:
@@ -67,7 +76,7 @@ def _needs_of(profile: ast.Profile) -> list[Need]:
     if is_path(profile.body):
         return _in_message(profile, (_WHOLE,))
     part = matching_part(profile)
-    if profile.flwor is not None and part.binds:
+    if profile.flwor is not None and part.binds and not _looks_beside(profile.flwor):
         return _of_binding(profile, profile.flwor, part.path)
     looks = Looks(())
     looks.value(profile.body, Kind.SUBTREE, Scope({}, (DOCUMENT,)))
