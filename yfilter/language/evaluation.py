@@ -284,7 +284,7 @@ def operation(evaluator: Evaluator, operation: ast.Operation, focus: Focus) -> V
     if name in ast.VALUE_COMPARISONS:
         return [compare(operands[0], ast.VALUE_COMPARISONS[name], operands[1])]
     if name == "to":
-        return _range(evaluator, *operands)
+        return integers(evaluator, *operands)
     if any(isinstance(operand, Temporal | Opaque) for operand in operands):
         evaluator.charge(ELEMENTPATH_COST)
     return [arithmetic(name, *operands)]
@@ -304,7 +304,7 @@ def _placed(name: str, one: list[Node], other: list[Node]) -> Value:
     return [left == right if name == "is" else left < right if name == "<<" else left > right]
 
 
-def _range(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
+def integers(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
     bounds = []
     for bound in (first, last):
         whole = cast(bound, "xs:integer") if isinstance(bound, Untyped) else bound

@@ -720,10 +720,8 @@ def falls_back(expression: Expression) -> bool:
     )
 
 
-def call_other(evaluator: Evaluator, call: FunctionCall, focus: Focus) -> Value:
-    """The value of a call; DynamicError for arguments that the function cannot take."""
-    name = call.name
-    values = [evaluator.value(argument, focus) for argument in call.arguments]
+def _other(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
+    """What a function of ``other_functions`` gives for the values of its arguments."""
     evaluator.charge(ELEMENTPATH_COST)
     if name in _AS_THEY_ARE:
         return values[0]
@@ -919,12 +917,9 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
         if focus.item is None:
             raise DynamicError("XPDY0002", f"{name}() without a context item")
         return [focus.position if name == "position" else focus.size]
-    signature = FUNCTIONS.get(name)
-    if signature is None:
-        return call_other(evaluator, call_, focus)
     value_of = evaluator.shared if name == "index-of" else evaluator.value
     values = [value_of(argument, focus) for argument in call_.arguments]
-    if not values and signature.context:
+    if not values and name in FUNCTIONS and FUNCTIONS[name].context:
         if focus.item is None:
             raise DynamicError("XPDY0002", f"{name}() without a context item")
         values = [[focus.item]]
@@ -932,8 +927,10 @@ def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
 
 
 def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:
-    """What a function of FUNCTIONS gives for the values of its arguments; DynamicError."""
-    signature = FUNCTIONS[name]
+    """What a function gives for the values of its arguments; DynamicError."""
+    signature = FUNCTIONS.get(name)
+    if signature is None:
+        return _other(evaluator, name, values)
     if name in _ABOUT_MESSAGES:
         return _ABOUT_MESSAGES[name](evaluator, *values)
     if name == "compare" and not all(values):

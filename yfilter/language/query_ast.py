@@ -1365,9 +1365,6 @@ class TryCatch(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return [self.body, *(clause.result for clause in self.clauses)]
 
-    def may_be_number(self) -> bool:
-        return True
-
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
         handled = _union((clause.result for clause in self.clauses), scope, context)
@@ -1589,7 +1586,7 @@ class UserCall(Expression):
         return self.same_focus()
 
     def may_be_number(self) -> bool:
-        return True
+        return not self.library or bool(self.kinds({}, NOTHING) & ItemKind.NUMBER)
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         key = function_key(self.name, len(self.arguments))

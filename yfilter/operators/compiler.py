@@ -22,6 +22,7 @@ once a message (``OperatorTable.shared``); a sum and the like once for each node
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -32,11 +33,11 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
-from yfilter.language.functions import CURRENT, FUNCTIONS
+from yfilter.language.functions import CONTEXT_FUNCTIONS, CURRENT, FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
-from yfilter.language.trees import split
+from yfilter.language.trees import by_identity, changed, split
 from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
@@ -44,10 +45,20 @@ from yfilter.operators import operators as op
 
 
 _POSITION = ast.FunctionCall("position", ())
+_SPACE = re.compile("[ \t\r\n]")
 
 
 def literals(expression: ast.Expression) -> list[Any] | None:
-    """The values of a literal, or of a sequence of literals."""
+    """The values of a literal, of a sequence of literals, or of a list of codes in one: declared,
+    or ``tokenize`` of a text at white space."""
+    while isinstance(expression, ast.UserCall):
+        declared = expression.variable_value()
+        if declared is None:
+            return None
+        expression = declared
+    match expression:
+        case ast.FunctionCall("tokenize", (ast.Literal(str(text)), ast.Literal(r"\s"))):
+            return _SPACE.split(text) if text else []
     parts = split(expression, ast.Sequence)
     values = [part.value for part in parts if isinstance(part, ast.Literal)]
     return values if values and len(values) == len(parts) else None
@@ -148,6 +159,10 @@ _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
     "namespace-uri": lambda name: AnyUri(name.namespace),
 }
 _CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
+_MESSAGE = ast.PathExpression(ast.Origin.MESSAGE, ())
+_NODE_TYPES = (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE, ast.NodeKind.NODE)
+_MANY = 1 << 62
+_CALLS_MAX = 256  # of declared functions that are put in the place of their names
 # The ``xml:lang`` that is in force at the context node.
 _LANG = ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, ast.NameTest(XML_NAMESPACE, "lang"))
 _AROUND = ast.LocationStep(
@@ -185,6 +200,7 @@ class Compiler:
     def __init__(self, holder: Holder) -> None:
         self._holder = holder
         self._scratch = holder.scratch
+        self._calls = 0
 
     def operator(self, expression: ast.Expression, scope: Scope | None = None) -> op.Operator:
         """An expression whose variables are in scope; never fails."""
@@ -254,6 +270,13 @@ class Compiler:
                 return op.Each(self._nodes(left, scope), self._nodes(right, scope))
             case ast.FunctionCall("root", ()):
                 return op.Path(self._scratch, [], op.FROM_MESSAGE)
+            case ast.FunctionCall("root", (argument,)):
+                return op.RootOf(self._nodes(argument, scope))
+            case ast.UserCall():
+                called = self._user_call(expression, scope)
+                if not isinstance(called, op.Nodes):
+                    raise NotCompiled
+                return called
             case ast.FunctionCall("zero-or-one", (checked,)):
                 return op.AtMostOne(self._nodes(checked, scope))
             case ast.PathExpression():
@@ -295,11 +318,35 @@ class Compiler:
         return op.Numbered(self._scratch, condition) if predicate.may_be_number() else condition
 
     def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> op.Operator:
-        if expression.origin is ast.Origin.VARIABLE and not expression.steps:
-            bound = scope.get(expression.variable)
-            if isinstance(bound, op.ItemVariable):
-                return bound
-        return self.path(expression, scope)
+        try:
+            return self.path(expression, scope)
+        except NotCompiled:
+            bound: op.Operator | None = None
+            if expression.origin is ast.Origin.VARIABLE:
+                found = scope.get(expression.variable)
+                bound = found if isinstance(found, op.ItemVariable) else None
+            elif expression.start is not None:
+                bound = self._part(expression.start, scope)
+            match bound, expression.steps:
+                case op.ItemVariable(), ():
+                    return bound
+                case op.Operator(), (
+                    ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,), None),
+                ) if not _asks_item(predicate):
+                    return op.Filtered(self._scratch, bound, self._predicate(predicate, scope))
+            raise
+
+    def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
+        left, right = expression.left, expression.right
+        if (
+            left == _MESSAGE
+            and isinstance(right, ast.PathExpression)
+            and right.origin is ast.Origin.CONTEXT
+        ):
+            return self.operator(replace(right, origin=ast.Origin.MESSAGE), scope)
+        if right.uses_position():
+            raise NotCompiled
+        return op.ForEachNode(self._nodes(left, scope), self.operator(right, scope))
 
     def _mapped(self, expression: ast.Mapped, scope: Scope) -> op.Operator:
         of_any_kind = dict.fromkeys(scope, ANYTHING)
@@ -351,6 +398,8 @@ class Compiler:
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
+        if source == _CONTEXT and name not in rest.free_variables():
+            return op.Guarded(self._part(rest, scope))
         outer = op.Variable()
         try:
             around = {**scope, f".{name}": outer}
@@ -387,18 +436,66 @@ class Compiler:
             return op.Tried(op.Chosen(condition, rest, op.Constant([])))
         if isinstance(clause, ast.ForClause) and clause.position:
             raise NotCompiled
+        is_let = isinstance(clause, ast.LetClause)
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
-        variable: op.Variable | op.ItemVariable | op.NodesVariable = op.ItemVariable(self._scratch)
+        source, variable = self._bound(value, None, scope, is_let=is_let)
+        rest = self._tuples(tuple(others), result, {**scope, clause.variable: variable})
+        binding = op.Let if is_let else op.Binding
+        return op.Tried(binding(self._scratch, variable, source, rest))
+
+    def _bound(
+        self,
+        value: ast.Expression,
+        type_: ast.SequenceType | None,
+        scope: Scope,
+        *,
+        is_let: bool = True,
+    ) -> tuple[op.Operator, op.Variable | op.ItemVariable | op.NodesVariable]:
+        """A value as a declared type has it, and the variable that it is bound to."""
         source: op.Operator
         try:
             source = self.path(value, scope)
-            is_let = isinstance(clause, ast.LetClause)
-            variable = op.NodesVariable(self._scratch) if is_let else op.Variable()
         except NotCompiled:
             source = self._part(value, scope)
-        rest = self._tuples(tuple(others), result, {**scope, clause.variable: variable})
-        binding = op.Let if isinstance(clause, ast.LetClause) else op.Binding
-        return op.Tried(binding(self._scratch, variable, source, rest))
+        source = self._declared(source, type_)
+        if not isinstance(source, op.Nodes):
+            return source, op.ItemVariable(self._scratch)
+        return source, op.NodesVariable(self._scratch) if is_let else op.Variable()
+
+    def _declared(self, operator: op.Operator, type_: ast.SequenceType | None) -> op.Operator:
+        """An argument or a result as its type says."""
+        if type_ is None or (isinstance(operator, op.Condition) and type_.name == "xs:boolean"):
+            return operator
+        if not isinstance(operator, op.Nodes) or type_.kind not in _NODE_TYPES:
+            return op.Declared(self._scratch, operator, type_)
+        if type_.test not in (None, ast.ANY_NAME):
+            raise NotCompiled
+        kinds = (type_.kind is kind for kind in _NODE_TYPES[:2])
+        least, most = type_.occurrence in ("", "+"), 1 if type_.occurrence in ("", "?") else _MANY
+        return op.OfKind(operator, *kinds, least, most)
+
+    def _user_call(self, call: ast.UserCall, scope: Scope) -> op.Operator:
+        """A declared function or variable, in the place of its name; not one that calls itself."""
+        key = call.name, len(call.arguments)
+        declared = next(
+            (one for one in call.library if (one.name, len(one.parameters)) == key), None
+        )
+        self._calls += 1
+        if declared is None or self._calls > _CALLS_MAX or _recursive(call.library):
+            raise NotCompiled
+        body = changed(declared.body, lambda part: _with_library(part, call.library))
+        if body.uses_context():
+            raise NotCompiled
+        parameters = []
+        inner: dict[str, Any] = {}
+        for (name, type_), argument in zip(declared.parameters, call.arguments, strict=True):
+            source, inner[name] = self._bound(argument, type_, scope)
+            parameters.append((inner[name], source))
+        operator = self._declared(self.operator(body, inner), declared.result)
+        for variable, source in reversed(parameters):
+            binding = op.Let(self._scratch, variable, source, operator)
+            operator = op.LetNodes(binding) if isinstance(operator, op.Nodes) else binding
+        return operator
 
     # -- functions and operators
 
@@ -409,9 +506,9 @@ class Compiler:
         if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
             test = op.LanguageIs(str(arguments[0].value))
             return op.SomeValue(self.path(_LANGUAGE, scope), test)
-        if name not in FUNCTIONS:
+        if name in CONTEXT_FUNCTIONS:
             raise NotCompiled
-        if not arguments and FUNCTIONS[name].context:
+        if not arguments and name in FUNCTIONS and FUNCTIONS[name].context:
             arguments = (_CONTEXT,)
         match name, arguments:
             case "true" | "false", ():
@@ -422,14 +519,10 @@ class Compiler:
                 return op.NameOf(self.path(named, scope), _NAME_PARTS[name])
             case "zero-or-one", (ast.PathExpression(),):
                 return self.path(expression, scope)
-            case "count", (
-                ast.PathExpression() | ast.Operation("|" | "intersect" | "except") as counted,
-            ):
+            case "root", _:
+                return self.path(expression, scope)
+            case "count", (ast.Operation("|" | "intersect" | "except") as counted,):
                 return op.CountOf(self.path(counted, scope))
-            case (_, (ast.PathExpression() as tested, ast.Literal(str(text)))) if (
-                name in _TEXT_TESTS
-            ):
-                return op.FirstValue(self.path(tested, scope), _TEXT_TESTS[name](text))
             case _ if (found := expression.word_condition()) is not None:
                 has_words = op.HasWords(*found[1:])
                 try:
@@ -437,15 +530,12 @@ class Compiler:
                 except NotCompiled:
                     operand = self._part(found.source, scope)
                     return op.SomeString(self._scratch, operand, has_words)
-            case "matches", (ast.PathExpression() as tested, *patterns) if (
-                constants := [one.value for one in patterns if isinstance(one, ast.Literal)]
-            ) and len(constants) == len(patterns):
-                compiled = compile_pattern(*map(str, constants))
-                if not compiled.is_quick:  # that a budget must end
-                    raise NotCompiled
-                return op.FirstValue(self.path(tested, scope), op.Matches(compiled))
-            case _:
-                operators = [self._part(argument, scope) for argument in arguments]
+            case _, (ast.PathExpression() as first, *others):
+                try:
+                    return self._of_path(name, self.path(first, scope), others)
+                except NotCompiled:
+                    pass
+        operators = [self._part(argument, scope) for argument in arguments]
         if name in _TEXT_FUNCTIONS:
             return op.TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
         if name in ("concat", "string"):
@@ -457,9 +547,24 @@ class Compiler:
             return op.NumberCall(self._scratch, name, operators)
         return op.Call(self._scratch, name, operators)
 
+    def _of_path(self, name: str, path: op.Path, others: list[ast.Expression]) -> op.Operator:
+        """A function of the nodes of a path and literals."""
+        constants = [one.value for one in others if isinstance(one, ast.Literal)]
+        match name, constants:
+            case "count", ():
+                return op.CountOf(path)
+            case _, (str(text),) if name in _TEXT_TESTS and len(others) == 1:
+                return op.FirstValue(path, _TEXT_TESTS[name](text))
+            case "matches", (_, *_) if len(constants) == len(others):
+                compiled = compile_pattern(*map(str, constants))
+                if compiled.is_quick:  # else a budget must end it
+                    return op.FirstValue(path, op.Matches(compiled))
+        raise NotCompiled
+
     def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> op.Operator:
         inner = self._part(operand, scope)
-        if name in ("exists", "empty") and not isinstance(inner, op.Path):
+        asked = inner.operand if isinstance(inner, op.OncePerMessage) else inner
+        if name in ("exists", "empty") and not isinstance(asked, op.Nodes):
             inner = op.Exists(inner)
         if name in ("not", "empty"):
             return op.Not(inner)
@@ -489,13 +594,19 @@ class Compiler:
             return op.NodeComparison(name, left, right)
         if name == "negate":
             return op.Negated(self._part(operands[0], scope))
+        if name == "to":
+            return op.Range(self._scratch, *self._conditions(operands, scope))
         raise NotCompiled
 
     def _cast(self, expression: ast.Cast, scope: Scope) -> op.Operator:
-        if expression.castable:
-            raise NotCompiled
         operand = self._part(expression.operand, scope)
-        return op.CastTo(expression.type, expression.optional, operand)
+        made = op.Castable if expression.castable else op.CastTo
+        return made(expression.type, expression.optional, operand)
+
+    def _typed(self, expression: ast.Typed, scope: Scope) -> op.Operator:
+        if expression.treat:
+            raise NotCompiled
+        return op.OfType(self._scratch, self._part(expression.operand, scope), expression.type)
 
     def _sequence(self, expression: ast.Sequence, scope: Scope) -> op.Operator:
         values = literals(expression)
@@ -510,6 +621,7 @@ class Compiler:
 _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.PathExpression: Compiler._path_operator,
     ast.Mapped: Compiler._mapped,
+    ast.SimpleMap: Compiler._simple_map,
     ast.Literal: Compiler._literal,
     ast.Comparison: Compiler._comparison,
     ast.And: Compiler._and,
@@ -520,6 +632,8 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.Quantified: Compiler._quantified,
     ast.Flwor: Compiler._flwor,
     ast.Cast: Compiler._cast,
+    ast.Typed: Compiler._typed,
+    ast.UserCall: Compiler._user_call,
     ast.FunctionCall: Compiler._call,
 }
 
@@ -605,6 +719,8 @@ def _stands_alone(expression: ast.Expression) -> bool:
         return starts_alone and not any(map(_has_variables, parts))
     if isinstance(expression, ast.UserCall) and not expression.arguments:
         return bool(expression.library)
+    if isinstance(expression, ast.Mapped | ast.SimpleMap) and _has_variables(expression.right):
+        return False
     if isinstance(expression, ast.FunctionCall) and not expression.arguments:
         return expression.name in CURRENT
     parts = list(expression.same_focus())
@@ -628,7 +744,30 @@ def _is_aggregate(expression: ast.Expression) -> bool:
 
 
 def _has_variables(expression: ast.Expression) -> bool:
-    return any(
-        isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
-        for part in expression.within()
-    )
+    return bool(expression.free_variables())
+
+
+def _asks_item(predicate: ast.Expression) -> bool:
+    """Whether a predicate depends on the item, and not on its position alone."""
+    if isinstance(predicate, ast.FunctionCall) and predicate.name in ("position", "last"):
+        return False
+    parts = list(predicate.same_focus())
+    return any(map(_asks_item, parts)) if parts else predicate.uses_context()
+
+
+def _with_library(part: Any, library: tuple[ast.FunctionDeclaration, ...]) -> object:
+    is_call = isinstance(part, ast.UserCall) and not part.library
+    return replace(part, library=library) if is_call else part
+
+
+@by_identity(256)
+def _recursive(library: tuple[ast.FunctionDeclaration, ...]) -> bool:
+    """Whether a declaration calls itself, by way of others too."""
+    calls = {
+        one.name: {part.name for part in one.body.within() if isinstance(part, ast.UserCall)}
+        for one in library
+    }
+    while leaves := [name for name, called in calls.items() if not called & calls.keys()]:
+        for name in leaves:
+            del calls[name]
+    return bool(calls)

@@ -94,6 +94,7 @@ cdef class Operator:
     cdef public bint is_double
     cdef public bint is_integer
     cdef public bint is_number
+    cdef readonly bint is_truth
     cdef public object free
     cdef bint holds(self, long long node) except -1
     cdef object items(self, long long node)

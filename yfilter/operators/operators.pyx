@@ -34,10 +34,15 @@ from yfilter.language.budget import (
     too_much_time,
 )
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.evaluation import (
+    MessageEvaluator,
+    as_declared,
+    integers,
+    is_of_type,
+)
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import applied, rounded
-from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind
+from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.memo import FEW, EqualityIndex
 from yfilter.language.nodes import (
@@ -55,7 +60,7 @@ from yfilter.language.nodes import (
 from yfilter.language.numbers import is_exact, parse_double
 from yfilter.language.patterns import Pattern
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, NameTest, Operator as Relation
+from yfilter.language.query_ast import Expression, NameTest, Operator as Relation, SequenceType
 from yfilter.language.query_text import unparse
 from yfilter.language.words import spaced
 
@@ -770,7 +775,8 @@ cdef bint compares(double number, int relation, double other) noexcept:
 
 cdef class Operator:
     """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
-    the context node.  ``free``: the variables bound around it that it depends on.
+    the context node.  ``free``: the variables bound around it that it depends on.  ``is_truth``:
+    what its value is, it has a truth value.
 
     ``is_number``: it compares with numbers as the one that ``number`` gives, without an object for
     it; that is all of its value if it ``is_double``, or ``is_integer``, a small one.
@@ -1030,10 +1036,78 @@ cdef class Nodes(Operator):
     def __init__(self, scratch: Scratch, parts: Iterable[Operator] = ()) -> None:
         super().__init__(parts)
         self.scratch = scratch
+        self.is_truth = True
+
+    cdef object value(self, long long node):
+        return self.scratch.nodes_from(self.collect(node))
+
+    cdef object items(self, long long node):
+        cdef Scratch scratch = self.scratch
+        cdef int base = self.collect(node)
+        cdef int i
+        found = [scratch.atom(scratch.nodes[i]) for i in range(base, scratch.top)]
+        scratch.top = base
+        return found
+
+    cdef bint holds(self, long long node) except -1:
+        cdef int base = self.collect(node)
+        cdef bint found = self.scratch.top > base
+        self.scratch.top = base
+        return found
 
     cdef int collect(self, long long node) except -1:
         """Push all nodes, in their order, each once; where they begin on the stack."""
         raise NotImplementedError
+
+
+cdef class OfKind(Nodes):
+    """Nodes of a declared type, all elements or all attributes where that is asked."""
+
+    cdef Nodes _source
+    cdef bint _elements, _attributes
+    cdef long long _least, _most
+
+    def __init__(
+        self, source: Nodes, elements: bool, attributes: bool, least: int, most: int
+    ) -> None:
+        super().__init__(source.scratch, (source,))
+        self._source = source
+        self._elements = elements
+        self._attributes = attributes
+        self._least = least
+        self._most = most
+
+    cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef int base = self._source.collect(node)
+        cdef bint matches = self._least <= scratch.top - base <= self._most
+        cdef int i
+        for i in range(base, scratch.top):
+            if self._elements:
+                matches &= _within(scratch.nodes[i]) == 0 and scratch.nodes[i] != ROOT
+            if self._attributes:
+                matches &= _within(scratch.nodes[i]) > 0
+        if not matches:
+            raise DynamicError("XPTY0004", "a value of another type than the one declared")
+        return base
+
+
+cdef class RootOf(Nodes):
+    """``root(node)``."""
+
+    cdef Nodes _source
+
+    def __init__(self, source: Nodes) -> None:
+        super().__init__(source.scratch, (source,))
+        self._source = source
+
+    cdef int collect(self, long long node) except -1:
+        cdef int base = self._source.collect(node)
+        if self.scratch.top > base + 1:
+            raise DynamicError("XPTY0004", "root() takes one node")
+        if self.scratch.top > base:
+            self.scratch.nodes[base] = ROOT
+        return base
 
 
 cdef class Combined(Nodes):
@@ -1882,6 +1956,10 @@ cdef int _filter(Scratch scratch, predicates, int base) except -1:
 cdef class Condition(Operator):
     """An operator that is true or false."""
 
+    def __init__(self, parts: Iterable[Operator] = ()) -> None:
+        super().__init__(parts)
+        self.is_truth = True
+
     cdef object value(self, long long node):
         return [self.holds(node)]
 
@@ -1927,6 +2005,22 @@ cdef class Not(Condition):
 
     cdef bint holds(self, long long node) except -1:
         return not self._operand.holds(node)
+
+
+cdef class Guarded(Condition):
+    """A condition of which an error does not hold: ``some $v in . satisfies``."""
+
+    cdef Operator _operand
+
+    def __init__(self, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._operand = operand
+
+    cdef bint holds(self, long long node) except -1:
+        try:
+            return self._operand.holds(node)
+        except DynamicError:
+            return False
 
 
 cdef class Both(Condition):
@@ -2106,7 +2200,7 @@ cdef class CountIs(Condition):
         return compares(self._path.count(node), self._relation, self._number)
 
 
-cdef class Equality(Operator):
+cdef class Equality(Condition):
     """What may be an equality of two operators."""
 
     def sides(self) -> tuple[tuple[Operator, Operator], ...]:
@@ -2131,9 +2225,6 @@ cdef class PathJoin(Equality):
     def sides(self) -> tuple[tuple[Operator, Operator], ...]:
         one, other = self._left, self._right
         return () if self._relation else ((one, other), (other, one))
-
-    cdef object value(self, long long node):
-        return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
         left = self._left.value_set(node)
@@ -2263,9 +2354,17 @@ cdef class Binding(Bound):
 
 
 cdef class Let(Binding):
-    """``let`` of a FLWOR expression, with what stands behind it."""
+    """``let`` of a FLWOR expression, or a parameter, with what stands behind it."""
 
-    cdef object value(self, long long node):
+    def __init__(
+        self, scratch: Scratch, variable: ItemVariable | NodesVariable, source: Operator,
+        rest: Operator
+    ) -> None:
+        super().__init__(scratch, variable, source, rest)
+        self.is_truth = rest.is_truth
+
+    cdef int name(self, long long node) except -1:
+        """Bind the variable."""
         cdef Scratch scratch = self.scratch
         cdef int base
         if isinstance(self.variable, NodesVariable):
@@ -2274,7 +2373,33 @@ cdef class Let(Binding):
             scratch.top = base
         else:
             (<ItemVariable>self.variable)._items = list(self.source.value(node))
+        return 0
+
+    cdef object value(self, long long node):
+        self.name(node)
         return self.rest.value(node)
+
+    cdef object items(self, long long node):
+        self.name(node)
+        return self.rest.items(node)
+
+    cdef bint holds(self, long long node) except -1:
+        self.name(node)
+        return self.rest.holds(node)
+
+
+cdef class LetNodes(Nodes):
+    """A ``let`` behind which nodes stand."""
+
+    cdef Let _let
+
+    def __init__(self, let: Let) -> None:
+        super().__init__(let.scratch, (let,))
+        self._let = let
+
+    cdef int collect(self, long long node) except -1:
+        self._let.name(node)
+        return (<Nodes>self._let.rest).collect(node)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -2367,9 +2492,6 @@ cdef class NodesVariable(Nodes):
             self.scratch.push(node)
         return base
 
-    cdef object value(self, long long node):
-        return self.scratch.nodes_from(self.collect(node))
-
 
 cdef class Tried(Operator):
     """Nothing where an expression raises an error, as it is in a tuple of FLWOR."""
@@ -2379,6 +2501,17 @@ cdef class Tried(Operator):
     def __init__(self, operand: Operator) -> None:
         super().__init__((operand,))
         self._operand = operand
+        self.is_truth = operand.is_truth
+
+    cdef bint holds(self, long long node) except -1:
+        cdef bint answer
+        if not self.is_truth:
+            answer = effective_boolean(self.value(node))
+            return answer
+        try:
+            return self._operand.holds(node)
+        except DynamicError:
+            return False
 
     cdef object value(self, long long node):
         try:
@@ -2401,7 +2534,7 @@ cdef class NameOf(Operator):
     cdef Path _path
     cdef object _said, _nothing
     cdef int _message
-    cdef list _texts
+    cdef dict _texts
 
     def __init__(self, path: Path, said: Callable[[QualifiedName], str]) -> None:
         super().__init__((path,))
@@ -2410,7 +2543,7 @@ cdef class NameOf(Operator):
         self._said = said
         self._nothing = said(QualifiedName("", "", ""))
         self._message = 0
-        self._texts: list[str] = []
+        self._texts: dict[int, str] = {}
 
     cdef object value(self, long long node):
         return [self.first_atom(node)]
@@ -2419,16 +2552,22 @@ cdef class NameOf(Operator):
         cdef Scratch scratch = self._scratch
         cdef long long found = self._path.first_node(node)
         cdef long long within = _within(found)
-        if self._message != scratch.message:
-            self._message = scratch.message
-            self._texts = [self._said(name) for name in scratch.columns._stream.names]
+        cdef int name
         if found == -1 or found == ROOT:
             return self._nothing
         if within < 0:
             return self._said(QualifiedName("", "", scratch.target(found)))
+        if self._message != scratch.message:
+            self._message = scratch.message
+            self._texts.clear()
         if within > 0:
-            return self._texts[scratch.columns.attribute_name[within - 1]]
-        return self._texts[scratch.columns.name[_position(found)]]
+            name = scratch.columns.attribute_name[within - 1]
+        else:
+            name = scratch.columns.name[_position(found)]
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = self._said(scratch.columns._stream.names[name])
+        return text
 
 
 cdef class AtMostOne(Selected):
@@ -2488,7 +2627,7 @@ cdef enum:
 
 
 cdef class Call(Operator):
-    """A function of functions.py."""
+    """A function that is not declared."""
 
     cdef Scratch _scratch
     cdef str _name
@@ -2499,7 +2638,7 @@ cdef class Call(Operator):
     def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
         super().__init__(arguments)
         self.is_costly = True
-        signature = FUNCTIONS[name]
+        signature = FUNCTIONS.get(name) or Signature(ResultKind.ANY, (ArgumentKind.ITEMS,), 0)
         self._scratch = scratch
         self._name = name
         self._arguments = list(arguments)
@@ -2862,9 +3001,6 @@ cdef class ItemComparison(Equality):
         one, other = self._left, self._right
         return () if self._compared else ((one, other), (other, one))
 
-    cdef object value(self, long long node):
-        return [self.holds(node)]
-
     cdef bint holds(self, long long node) except -1:
         cdef double number = 0
         cdef double second = 0
@@ -2971,6 +3107,17 @@ cdef class ForEachNode(Operator):
         scratch.top = base
         return found
 
+    cdef object items(self, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef int base = self._left.collect(node)
+        cdef int i
+        found: list[Atom] = []
+        for i in range(base, scratch.top):
+            scratch.visit(1)
+            found += self._right.items(scratch.nodes[i])
+        scratch.top = base
+        return found
+
 
 cdef class Chosen(Operator):
     """``if``."""
@@ -3021,6 +3168,125 @@ cdef class Joined(Operator):
         for part in self._parts:
             found += part.items(node)
         return found
+
+
+cdef class Filtered(Operator):
+    """``(items)[predicate]`` of a predicate that depends on no item, but on where it stands."""
+
+    cdef Scratch _scratch
+    cdef Operator _source, _predicate
+
+    def __init__(self, scratch: Scratch, source: Operator, predicate: Operator) -> None:
+        super().__init__((source, predicate))
+        self._scratch = scratch
+        self._source = source
+        self._predicate = predicate
+
+    cdef list _kept(self, list found, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef long long position = scratch.position
+        cdef long long size = scratch.size
+        kept = []
+        scratch.size = len(found)
+        scratch.position = 0
+        for item in found:
+            scratch.position += 1
+            try:
+                if self._predicate.holds(node):
+                    kept.append(item)
+            except DynamicError:
+                pass
+        scratch.position, scratch.size = position, size
+        return kept
+
+    cdef object value(self, long long node):
+        return self._kept(self._source.value(node), node)
+
+    cdef object items(self, long long node):
+        return self._kept(self._source.items(node), node)
+
+
+cdef class Range(Operator):
+    """``first to last``."""
+
+    cdef Scratch _scratch
+    cdef Operator _first, _last
+
+    def __init__(self, scratch: Scratch, first: Operator, last: Operator) -> None:
+        super().__init__((first, last))
+        self._scratch = scratch
+        self._first = first
+        self._last = last
+
+    cdef object value(self, long long node):
+        first = self._first.atom(node)
+        last = self._last.atom(node)
+        if first is None or last is None:
+            return []
+        return integers(self._scratch.evaluator(), first, last)
+
+
+cdef class Castable(Condition):
+    """``castable as``."""
+
+    cdef str _type
+    cdef bint _optional
+    cdef Operator _operand
+
+    def __init__(self, type_name: str, optional: bool, operand: Operator) -> None:
+        super().__init__((operand,))
+        self._type = type_name
+        self._optional = optional
+        self._operand = operand
+
+    cdef bint holds(self, long long node) except -1:
+        value = self._operand.value(node)  # of which an error is one of the whole
+        try:
+            if len(value) > 1:
+                return False
+            atom = self._operand.atom(node)
+            if atom is not None:
+                cast(atom, self._type)
+            return self._optional or atom is not None
+        except DynamicError:
+            return False
+
+
+cdef class OfType(Condition):
+    """``instance of``."""
+
+    cdef Scratch _scratch
+    cdef Operator _operand
+    cdef object _type
+
+    def __init__(self, scratch: Scratch, operand: Operator, type_: SequenceType) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+        self._type = type_
+
+    cdef bint holds(self, long long node) except -1:
+        return is_of_type(self._scratch.evaluator(), self._operand.value(node), self._type)
+
+
+cdef class Declared(Operator):
+    """A value as an argument of a declared type."""
+
+    cdef Scratch _scratch
+    cdef Operator _operand
+    cdef object _type
+
+    def __init__(self, scratch: Scratch, operand: Operator, type_: SequenceType) -> None:
+        super().__init__((operand,))
+        self._scratch = scratch
+        self._operand = operand
+        self._type = type_
+
+    cdef object value(self, long long node):
+        return as_declared(self._scratch.evaluator(), self._operand.value(node), self._type)
+
+    cdef object items(self, long long node):
+        return self._scratch.evaluator().atoms(self.value(node))
 
 
 cdef class OncePerMessage(Operator):

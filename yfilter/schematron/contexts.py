@@ -82,6 +82,9 @@ def alternatives(context: str) -> list[Alternative]:
     found: list[Alternative] = []
     parts = split(with_guards(context), ("|", " union ", "\nunion "))
     for part in (each.strip() for _, each in parts):
+        if part.startswith("(") and (spread := _spread(part)):
+            found += alternatives(spread)
+            continue
         if part.startswith("("):
             found.append(Alternative(_grouped(part), None))
             continue
@@ -116,6 +119,20 @@ def excluded(context: Sequence[Alternative], earlier: Sequence[Alternative]) -> 
         if not all(alternative.excludes(each) for alternative in context)
     )
     return f"[not({' or '.join(conditions)})]" if conditions else ""
+
+
+def _spread(part: str) -> str:
+    """``(a | b)[c]/d`` as ``a[c]/d | b[c]/d``, where nothing behind the parentheses counts."""
+    end = closing(part)
+    rest = part[end:]
+    try:
+        first, *_ = _steps(f"a{rest}")
+    except ValueError:
+        return ""
+    if not _is_condition(first) or (rest and rest[0] not in "[/"):
+        return ""
+    inside = [each.strip() for _, each in split(part[1 : end - 1], ("|", " union ", "\nunion "))]
+    return " | ".join(f"{each}{rest}" for each in inside)
 
 
 def _grouped(part: str) -> str:

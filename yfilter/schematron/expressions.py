@@ -35,11 +35,29 @@ _OF_ONE = {"zero-or-one", "exactly-one", "head"}  # that give one item at most
 _OF_SEVERAL = {"tokenize", "string-to-codepoints", "index-of"}
 
 BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_GROUPS = re.compile(r"\([^()]*\)")
+_COMPARES = re.compile(r"[=<>]|\s(?:and|or)\s")
+_OTHERWISE = re.compile(r"[,{]|\b(?:if|for|let|some|every|return|to)\b")
 # Where an error may end less than the whole, and what may be one, but for several items.
 _CONTAINS = re.compile(r"[\[!]|\b(?:not|empty|count|some|every|for|if|boolean|and|or)\b")
 _FALLIBLE = re.compile(
     r"[<>+]|[=-]\s*[\d.$(]|[\w.-]:[\w.-]+\s*\(|=\s*[\w:-]+\s*\("
     r"|\b(?:eq|ne|lt|le|gt|ge|is|to|div|idiv|mod|cast|treat|error|key|number|-one|or-more)\b"
+)
+# Where an error is one of the whole nevertheless, but for what is compared with it; of these what
+# is of one type.
+_SWALLOWS = re.compile(
+    r"!(?!=)|\b(?:some|every|for|let|try|replace|error|key|index-of|insert-before|remove|math)\b"
+    # Of these all arguments but the first are needed, and literals are there.
+    r"|\b(?:substring|subsequence|translate|string-join|round(?:-half-to-even)?)\s*\("
+    r"(?!(?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,\s*(?:''|[\d.]+)\s*)*\))"
+)
+_PAIRS = re.compile(
+    r"[<>]|=\s*(?:[\d.$(]|-\d|[\w:-]+\s*\()|(?<![\w.:$-])(?!(?:xs|fn|math):)[\w.-]+:[\w.-]+\s*\("
+)
+_OF_ONE_TYPE = re.compile(
+    r"(?:(xs:\w+)\s*\([^()]*\)\s*=\s*\1|resolve-QName\s*\([^()]*\)\s*=\s*xs:QName"
+    r"|xs:boolean\s*\([^()]*\)\s*=\s*(?:true|false))\s*\("
 )
 A_CONDITION = re.compile(
     r"[=<>]|\s(?:and|or|eq|ne|lt|le|gt|ge|is)\s"
@@ -137,7 +155,7 @@ def with_errors(text: str) -> str:
                 f"zero-or-one({each})"
                 if signature.arguments
                 and signature.argument(index) in _ONE_VALUE
-                and not _is_at_most_one(each)
+                and not is_at_most_one(each)
                 else each
                 for index, each in enumerate(arguments)
             )
@@ -145,9 +163,9 @@ def with_errors(text: str) -> str:
     return written + text[at:]
 
 
-def _is_at_most_one(argument: str) -> bool:
+def is_at_most_one(argument: str) -> bool:
     """Whether there cannot be several items, as far as its text tells."""
-    if _AT_MOST_ONE.fullmatch(argument):
+    if _AT_MOST_ONE.fullmatch(argument) or is_truth(argument):
         return True
     argument = argument.strip()
     call = _ANY_CALL.match(argument)
@@ -159,6 +177,12 @@ def _is_at_most_one(argument: str) -> bool:
         and signature.result is not ResultKind.ANY
         and call[1] not in _OF_SEVERAL
     )
+
+
+def is_truth(expression: str) -> bool:
+    """Whether it is a comparison, or several with ``and`` and ``or``."""
+    top = outside(_GROUPS, outside(BRACKETS, expression))
+    return bool(_COMPARES.search(top)) and not _OTHERWISE.search(top)
 
 
 def outside(innermost: re.Pattern[str], text: str) -> str:
@@ -177,8 +201,8 @@ def with_guards(context: str) -> str:
     while (start := masked.find("[", at)) >= 0:
         end = start + closing(context[start:])
         inside = context[start + 1 : end - 1]
-        is_safe = not _CONTAINS.search(bare(inside)) or not (
-            _FALLIBLE.search(bare(inside)) or with_errors(inside) != inside
+        is_safe = (
+            not _CONTAINS.search(bare(inside)) or not _is_fallible(inside) or _ends_all(inside)
         )
         if is_safe or inside.startswith("try {") or A_POSITION.search(bare(inside)):
             inside = with_errors(inside)
@@ -193,6 +217,23 @@ def with_guards(context: str) -> str:
         written += f"{context[at:start]}[{inside}]"
         at = end
     return written + context[at:]
+
+
+def _is_fallible(text: str) -> bool:
+    return bool(_FALLIBLE.search(bare(text))) or with_errors(text) != text
+
+
+def _ends_all(text: str) -> bool:
+    """Whether an error in it is one of all of it without ``try`` too."""
+    if _SWALLOWS.search(bare(text)):
+        return False
+    at = 0
+    masked = "".join(" " * len(token) if token[0] in "\"'" else token for token in tokens(text))
+    while (start := masked.find("[", at)) >= 0:
+        at = start + closing(text[start:])
+        if _is_fallible(text[start + 1 : at - 1]):
+            return False
+    return not _PAIRS.search(_OF_ONE_TYPE.sub("", outside(BRACKETS, text)))
 
 
 def split(text: str, separators: Sequence[str]) -> list[tuple[str, str]]:

@@ -16,7 +16,16 @@ from collections.abc import Iterable
 import lxml.etree
 
 from yfilter.schematron.contexts import alternatives, path_of
-from yfilter.schematron.expressions import ANY_KEY, CONTEXT, as_xquery, bare, key_function, split
+from yfilter.schematron.expressions import (
+    ANY_KEY,
+    CONTEXT,
+    as_xquery,
+    bare,
+    closing,
+    is_at_most_one,
+    key_function,
+    split,
+)
 from yfilter.schematron.schema_reader import XSLT, Element, refusal
 
 _ATOMIC = re.compile(r"(xs:[A-Za-z]+)([?*+]?)")
@@ -58,6 +67,8 @@ def _function(function: Element) -> str:
     children = [each for each in function if each not in parameters]
     texts = [function.text, *(each.tail for each in parameters)]
     body = _sequence([*(_text(each, function) for each in texts), *_parts(children, function)])
+    if _ATOMIC.fullmatch(function.get("as", "").strip()):
+        body = _atomic(body)
     if re.search(rf"\${CONTEXT}\b", body):
         body = f"let ${CONTEXT} := . return {body}"  # which is an error: a function has no node
     return f"declare function {function.get('name', '')}({named}){_type(function)} {{ {body} }}; "
@@ -133,7 +144,8 @@ def value_of(element: Element) -> str:
     elif not has_content and not declared:
         value = quoted(element.text or "" if _keeps_space(element) else "")
     elif declared:
-        value = f"({_body(element)})"
+        body = _body(element)
+        value = f"({_atomic(body) if _ATOMIC.fullmatch(declared) else body})"
     elif not len(element):
         value = quoted(element.text or "")
     else:
@@ -164,6 +176,15 @@ def literal(text: str) -> str:
 def _body(parent: Element) -> str:
     """The items that the content of an element constructs."""
     return _sequence([_text(parent.text, parent), *_parts(list(parent), parent)])
+
+
+def _atomic(body: str) -> str:
+    """A body whose items are asked for their values alone: the last text as an untyped value."""
+    start = 0 if body.startswith("text {") else body.rfind("return text {") + len("return ")
+    end = start + 5 + closing(body[start + 5 :])
+    if not body.startswith("text {", start) or body[end:].strip(")"):
+        return body
+    return f"{body[:start]}xs:untypedAtomic({body[start + 6 : end - 1]}){body[end:]}"
 
 
 def _sequence(parts: list[str]) -> str:
@@ -253,6 +274,8 @@ def _simple_content(element: Element, select: str | None) -> str:
     if "{" in separator:
         raise refusal(element, "a separator that is computed; expected a string")
     items = f"({select})" if select is not None else f"({_body(element)})"
+    if select is not None and is_at_most_one(select):
+        return f"string({items})"
     between = quoted(separator)
     if select is not None and not may_be_texts(select):
         return f"string-join((for $_v in {items} return string($_v)), {between})"
