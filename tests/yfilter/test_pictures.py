@@ -69,14 +69,19 @@ def test_the_text_of_a_plan() -> None:
 
 def test_operators_are_shown_with_what_they_share() -> None:
     matcher = Matcher()
-    for profile in ("/a[b = /c/d]", "/e[b = /c/d]", "/e[not(/c)]", "/f[@g castable as xs:date]"):
+    for profile in (
+        "/a[b = /c/d]",
+        "/e[b = /c/d]",
+        "/e[not(/c)]",
+        "/f[try { @g } catch * { false() }]",
+    ):
         matcher.add(profile)
     lines = matcher.dump().partition("share)\n")[2].splitlines()
     assert sorted(lines) == [
         "  /c",
-        "  @g castable as xs:date  by the interpreter",
         "  b = /c/d",
         "  not(/c)",
+        "  try {@g} catch * {false()}  by the interpreter",
     ]
 
 

@@ -27,7 +27,7 @@ from math import copysign, fmod, inf, isfinite, isinf, isnan, nan, trunc
 from typing import Any, TypeGuard
 
 from formats.characters import is_colonless_name
-from yfilter.language.comparison import HOLDS, Operator
+from yfilter.language.comparison import Operator
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.functions import TYPES
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
@@ -252,7 +252,7 @@ def compare(left: Atom, relation: Operator, right: Atom) -> bool:
     """Two atomic values as a value comparison does; XPTY0004 if they cannot be compared."""
     one, other = comparable(left, right)
     check_order(left, relation, right)
-    return HOLDS[relation](one, other)
+    return relation.holds(one, other)
 
 
 def comparable(left: Atom, right: Atom) -> tuple[Any, Any]:
@@ -289,7 +289,7 @@ def general_pair(left: Atom, right: Atom) -> tuple[Any, Any]:
 def holds_pair(left: Atom, relation: Operator, right: Atom) -> bool:
     one, other = general_pair(left, right)
     check_order(left, relation, right)
-    return HOLDS[relation](one, other)
+    return relation.holds(one, other)
 
 
 def check_order(left: Atom, relation: Operator, right: Atom) -> None:

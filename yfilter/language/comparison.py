@@ -7,6 +7,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+_NAMES = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
 
 class Operator(Enum):
     """General comparison: holds when some pair of items does."""
@@ -17,6 +19,9 @@ class Operator(Enum):
     LE = "<="
     GT = ">"
     GE = ">="
+
+    def __init__(self, sign: str) -> None:
+        self.holds: Callable[[Any, Any], bool] = getattr(operator, _NAMES[sign])
 
 
 GENERAL = {one.value: one for one in Operator}
@@ -31,8 +36,3 @@ MIRRORED = {
     Operator.GE: Operator.LE,
 }
 """What says the same with the sides exchanged."""
-
-HOLDS: dict[Operator, Callable[[Any, Any], bool]] = {
-    one: getattr(operator, one.name.lower()) for one in Operator
-}
-"""Of two values of Python."""

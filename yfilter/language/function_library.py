@@ -971,33 +971,37 @@ def as_value(evaluator: Evaluator, result: Any) -> Value:
     return [result]
 
 
+# PERF: a member of an Enum costs more than to take it for an argument.
+_AS_THEY_STAND = (ArgumentKind.NODES, ArgumentKind.ITEMS, ArgumentKind.CONDITION)
+_ATOM, _ATOMS, _STRINGS = ArgumentKind.ATOM, ArgumentKind.ATOMS, ArgumentKind.STRINGS
+_NUMBER, _INTEGER, _TEMPORAL = ArgumentKind.NUMBER, ArgumentKind.INTEGER, ArgumentKind.TEMPORAL
+_PATTERN, _FLAGS = ArgumentKind.PATTERN, ArgumentKind.FLAGS
+
+
 def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value) -> Any:
-    match kind:
-        case ArgumentKind.NODES | ArgumentKind.ITEMS | ArgumentKind.CONDITION:
-            return value
-        case ArgumentKind.ATOMS:
-            return evaluator.atoms(value)
-        case ArgumentKind.STRINGS:
-            return [atom_text(atom) for atom in evaluator.atoms(value)]
-        case _:
-            pass
+    if kind in _AS_THEY_STAND:
+        return value
+    if kind is _ATOMS:
+        return evaluator.atoms(value)
+    if kind is _STRINGS:
+        return [atom_text(atom) for atom in evaluator.atoms(value)]
     if len(value) > 1 and evaluator.strict:
         raise DynamicError("XPTY0004", f"{name}() takes one item, these are several")
     atom = evaluator.atom(value[0]) if value else None
-    if kind in (ArgumentKind.ATOM, ArgumentKind.TEMPORAL):
+    if kind is _ATOM or kind is _TEMPORAL:
         return atom
-    if kind is ArgumentKind.NUMBER:
+    if kind is _NUMBER:
         if atom is None or is_number(atom):
             return atom
         if not isinstance(atom, Untyped):
             raise DynamicError("XPTY0004", f"{name}() takes a number")
         return to_double(atom)
-    if kind is ArgumentKind.INTEGER:
+    if kind is _INTEGER:
         whole = cast(atom, "xs:integer") if isinstance(atom, Untyped) else atom
         if whole is not None and (not isinstance(whole, int) or isinstance(whole, bool)):
             raise DynamicError("XPTY0004", f"{name}() takes an integer")
         return whole
-    is_pattern = kind in (ArgumentKind.PATTERN, ArgumentKind.FLAGS)
+    is_pattern = kind is _PATTERN or kind is _FLAGS
     if (atom is not None and not isinstance(atom, str)) or (is_pattern and len(value) != 1):
         raise DynamicError("XPTY0004", f"{name}() takes a string")
     return atom or ""

@@ -15,6 +15,8 @@ from yfilter.language.nodes import Atom, DynamicError, Opaque, Untyped, Value
 from yfilter.language.query_ast import Operator
 
 FEW_ATOMS = 8  # which cost less than a visit
+_TEXTS = (str, Untyped)
+_EXACT_MAX = 1 << 53
 _Comparable = TypeVar("_Comparable", str, float)
 
 
@@ -22,6 +24,8 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
     """Pairs that cannot be compared do not hold; if ``evaluator.strict`` they raise."""
     if not left or not right:
         return False
+    if len(left) == 1 and len(right) == 1 and _is_plain(left[0], right[0]):
+        return relation.holds(left[0], right[0])
     if len(left) + len(right) > FEW_ATOMS:
         count = len(left) + len(right)
         evaluator.charge(count if count > MUCH else count // FEW_ATOMS)
@@ -40,6 +44,17 @@ def some_pair(evaluator: Evaluator, left: Value, relation: Operator, right: Valu
         if any(_holds(evaluator, a, relation, b) for b in other):
             return True
     return False
+
+
+def _is_plain(left: object, right: object) -> bool:
+    """Whether two values are texts, or numbers that lose nothing as doubles."""
+    # PERF: most comparisons are of these; a member of an Enum costs more than the comparison.
+    if type(left) in _TEXTS:
+        return type(right) in _TEXTS
+    return all(
+        type(value) is float or (type(value) is int and -_EXACT_MAX < value < _EXACT_MAX)
+        for value in (left, right)
+    )
 
 
 def _holds(evaluator: Evaluator, left: Atom, relation: Operator, right: Atom) -> bool:
@@ -96,16 +111,10 @@ def _some(left: list[_Comparable], relation: Operator, right: list[_Comparable])
     """Whether some pair compares so, without looking at every pair."""
     if not left or not right:
         return False
-    match relation:
-        case Operator.EQ:
-            return not set(left).isdisjoint(right)
-        case Operator.NE:
-            return len({*left, *right}) > 1
-        case Operator.LT:
-            return min(left) < max(right)
-        case Operator.LE:
-            return min(left) <= max(right)
-        case Operator.GT:
-            return max(left) > min(right)
-        case Operator.GE:
-            return max(left) >= min(right)
+    if relation is Operator.EQ:
+        return not set(left).isdisjoint(right)
+    if relation is Operator.NE:
+        return len({*left, *right}) > 1
+    if relation.value[0] == "<":
+        return relation.holds(min(left), max(right))
+    return relation.holds(max(left), min(right))

@@ -22,7 +22,6 @@ from dataclasses import replace
 from decimal import Decimal
 
 from yfilter.language import query_ast as ast
-from yfilter.language.comparison import HOLDS
 from yfilter.language.shapes import Blank, NeedsWords
 
 _NODE_COMPARISONS = frozenset(("is", "<<", ">>"))
@@ -116,7 +115,7 @@ def _of_call(
         return
     else:
         return
-    if not HOLDS[comparison](of_nothing, float(value)):
+    if not comparison.holds(of_nothing, float(value)):
         yield from _path(call.arguments[0])
 
 
