@@ -1216,13 +1216,13 @@ def number_key(number: float) -> bytes:
 
 def test_key(name: str, text: str) -> bytes | None:
     """The key of a text test, by the name of its function; None for one that cannot be found."""
-    octets = text.encode()
+    searched = text.encode()
     if TEXT_TESTS[name] > SPACED:
         needles = needles_of(name, [text])
-        octets = needles[0] if len(needles) == 1 and needles[0] != NOWHERE else b""
-    if name != "matches" and not 0 < len(octets) <= TEXT_MAX:
+        searched = needles[0] if len(needles) == 1 and needles[0] != NOWHERE else b""
+    if name != "matches" and not 0 < len(searched) <= TEXT_MAX:
         return None
-    return bytes((TEXT_TEST, TEXT_TESTS[name])) + octets
+    return bytes((TEXT_TEST, TEXT_TESTS[name])) + searched
 
 
 def _is_number(key: bytes) -> bool:
@@ -1705,7 +1705,8 @@ class Column(NamedTuple):
 
 
 cdef class Numbers:
-    """Numbers for name tests and columns, with a count of users each; a number is free again without users."""
+    """Numbers for name tests and columns, with a count of users each; a number without users is
+    free again."""
 
     def __init__(self, int first) -> None:
         self.of: dict[tuple[str, str] | Column, int] = {}

@@ -36,8 +36,9 @@ from yfilter.index.automaton cimport (
     POSITION_UNKNOWN, QUERY_NODE, QUERY_NUMBER, QUERY_RESIDUAL, QUERY_WIDTH, QUICK_WIDTH, RANGES,
     RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
     SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
-    SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_COUNT, STATE_EDGES, STATE_ELSEWHERE, STATE_FIRST, STATE_FLAGS,
-    STATE_NAMES, STATE_ROW, STATE_TIME, STATE_WIDTH, STRING_VALUE, TEXT_NODE, WAY_CHECKS, WAY_COUNT,
+    SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_COUNT, STATE_EDGES, STATE_ELSEWHERE,
+    STATE_FIRST, STATE_FLAGS, STATE_NAMES, STATE_ROW, STATE_TIME, STATE_WIDTH, STRING_VALUE,
+    TEXT_NODE, WAY_CHECKS, WAY_COUNT,
     WAY_DESCENDANT, WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool,
     SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
@@ -432,7 +433,6 @@ cdef enum:
     _ROWS_MAX = 1 << 20  # that are kept of a message
 
 
-
 @cython.final
 cdef class DerivedColumns:
     """``ask`` and ``forget`` a column at elements of a symbol; ``begin`` a message, then ``derive``
@@ -519,7 +519,7 @@ cdef class DerivedColumns:
         found = self._of_label.get(label)
         if found is None:
             symbols = self._symbols
-            numbers: dict[int, None] = dict.fromkeys(self._asked.get(0, ()))
+            numbers = dict.fromkeys(self._asked.get(0, ()))
             for symbol in (
                 symbols.exact[label], symbols.in_namespace[label], symbols.any_namespace[label]
             ):
@@ -1435,7 +1435,8 @@ cdef class Offers:
         raise NotImplementedError
 
     cdef int give_up(self, list queries, int element) except -1:
-        """Queries with their residuals, of which a column costs too much: they are met, as far as anybody knows."""
+        """Queries with their residuals, of which a column costs too much: they are met, as far as
+        anybody knows."""
         for query, residual in queries:
             self._take(query, residual, element)
         return 0
@@ -2434,14 +2435,15 @@ cdef class Run:
 #     condition   kind attribute value          attribute  0 and a name, TEXT_NODE or STRING_VALUE
 #                 NESTED count  step …          name       namespace local
 #                 VERIFIED n                    what makes the condition of the words is constant n
-#                 COMPUTED kind items n         of a column: what makes value, text test and constant
-#                                               is constant n, what makes the whole is the next one
+#                 COMPUTED kind items n         of a column: constant n makes value, text test and
+#                                               constant of the words, the next one the condition
 #     step        is_descendant name  conditions
 #
 # A namespace, a local name or a value is the number of a word, or ``~n`` for constant n of the
-# recipe; no value stands after EXISTS.  A condition on a column is one on its attribute, whose WHOLE
-# is the place among the values of the condition as an expression.  Symbols and attributes are held by the draft until the
-# query holds them; atoms, numbers and records are made when it is known what for (see QueryWriter).
+# recipe; no value stands after EXISTS.  A condition on a column is one on its attribute, whose
+# WHOLE is the place among the values of the condition as an expression.  Symbols and attributes are
+# held by the draft until the query holds them; atoms, numbers and records are made when it is known
+# what for (see QueryWriter).
 
 cpdef enum:
     # Fields of a step.

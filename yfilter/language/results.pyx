@@ -187,11 +187,11 @@ cdef class ResultPlan:
     ``each`` is -1 or the rows are not enough.
 
     ``binds``: its bindings are the elements of the first ``for`` clause; other rows are written
-    once.  ``is_message``: a result is the message.  ``around``: the row of a constructor around all results, or -1.  ``stamp``:
-    the writer whose message ``numbers`` are of.  ``repeats``: the value of a ``let`` is evaluated
-    wherever its variable stands, which may be more work than once.  ``joins``: (path, path of a key,
-    path of a value); a path whose slot is -2 - n begins at the nodes of join n that have a key equal
-    to a value.
+    once.  ``is_message``: a result is the message.  ``around``: the row of a constructor around all
+    results, or -1.  ``stamp``: the writer whose message ``numbers`` are of.  ``repeats``: the value
+    of a ``let`` is evaluated wherever its variable stands, which may be more work than once.
+    ``joins``: (path, path of a key, path of a value); a path whose slot is -2 - n begins at the
+    nodes of join n that have a key equal to a value.
     """
 
     cdef public object profile

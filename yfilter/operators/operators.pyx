@@ -6,7 +6,6 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 """
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isnan, nan
@@ -1468,7 +1467,6 @@ cdef class Path(Nodes):
         cdef Scratch scratch = self.scratch
         cdef int base = scratch.top
         cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
-        cdef int i
         self._push_range(at, axis >= FOLLOWING, around, -1, ROOT)
         if is_filtered:
             _filter(scratch, self._predicates[at], base)
@@ -2167,7 +2165,9 @@ cdef class NodeComparison(Operator):
         if middle == base or top == middle:
             return []
         one, other = scratch.nodes[base], scratch.nodes[middle]
-        return [one == other if self._name == "is" else one < other if self._name == "<<" else one > other]
+        if self._name == "is":
+            return [one == other]
+        return [one < other if self._name == "<<" else one > other]
 
 
 cdef class Exists(Condition):
@@ -3740,4 +3740,3 @@ cdef class OperatorTable:
 
     def new_symbol(self, test: NameTest) -> int:
         return self.scratch.symbols.acquire(test)
-
