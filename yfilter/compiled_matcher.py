@@ -1144,7 +1144,9 @@ class Matcher:
     def take_costs(self, least: float) -> list[tuple[list[str], float]]:
         """(the ids of equal profiles, seconds) of those that have taken at least so many seconds of
         processor time, about, since they were told here last; what is less is told later."""
-        costs = {query: nanos * 1e-9 for query, nanos in self._index.take_costs(int(least * 1e9))}
+        costs: dict[int, float] = {}
+        for query, nanos in self._index.take_costs(int(least * 1e9)):
+            costs[query] = costs.get(query, 0.0) + nanos * 1e-9
         for query, seconds in self._delivery.costs.take(least).items():
             costs[query] = costs.get(query, 0.0) + seconds
         found = ((self._local.names_of(query), seconds) for query, seconds in costs.items())

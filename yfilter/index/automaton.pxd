@@ -290,6 +290,7 @@ cdef class Trie:
     cdef int set_alias(self, int query, int other) except -1
     cpdef int answers(self, int query) except -1
     cpdef int remove_query(self, int query) except -1
+    cdef list queries_behind(self, int edge)
     cdef list queries_below(self, int[::1] nodes)
     cdef bint _is_known(self, int node) noexcept
     cdef int _prune(self, int node) except -1

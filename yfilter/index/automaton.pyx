@@ -1496,6 +1496,15 @@ cdef class Trie:
                 node = parent
         return found
 
+    cdef list queries_behind(self, int edge):
+        """The same for all nodes behind an edge."""
+        cdef int node
+        found = [
+            node for node in range(self._node_bound)
+            if self.nodes[NODE_WIDTH * node + NODE_EDGE] == edge
+        ]
+        return self.queries_below(array("i", found)) if found else []
+
     cdef list queries_below(self, int[::1] nodes):
         """The queries accepted at some nodes or behind them, each with its residual; looks at the
         whole trie."""

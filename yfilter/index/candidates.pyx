@@ -445,6 +445,7 @@ cdef class DerivedColumns:
     cdef TextTests _text_tests
     cdef OperatorTable operators
     cdef int[::1] _operator, _items, _users
+    cdef long long[::1] _nanos
     cdef dict _asked, _of_label, _places
     cdef int _base
 
@@ -462,6 +463,7 @@ cdef class DerivedColumns:
         self._operator = ints(16)  # by attribute
         self._items = ints(16)
         self._users = ints(16)
+        self._nanos = longs(16)  # that it has taken since take_costs
         self._asked: dict[int, dict[int, int]] = {}  # by symbol: users by attribute
         self._of_label: dict[int, object] = {}
         self._places: dict[int, int] = {}  # of what was derived, by attribute and element
@@ -473,10 +475,12 @@ cdef class DerivedColumns:
             self._operator = grown(self._operator, 2 * attribute)
             self._items = grown(self._items, 2 * attribute)
             self._users = grown(self._users, 2 * attribute)
+            self._nanos = grown(self._nanos, 2 * attribute)
         if self._users[attribute] == 0:
             column = self._symbols.attributes.key(attribute)
             self._operator[attribute] = self.operators.acquire(column.value)
             self._items[attribute] = column.items
+            self._nanos[attribute] = 0
             self.count += 1
         self._users[attribute] += 1
         asked = self._asked.setdefault(symbol, {})
@@ -506,6 +510,19 @@ cdef class DerivedColumns:
         self._of_label.clear()
         self._base = self._view._own_count
         return 0
+
+    cpdef list take_costs(self, long long least, Trie trie):
+        """(query, nanoseconds): of each column that has taken at least so many since they were told
+        last an equal share for each query that asks for it."""
+        cdef int attribute
+        found: list[tuple[int, int]] = []
+        for attribute in range(len(self._nanos)):
+            if self._nanos[attribute] >= least and self._users[attribute]:
+                queries = trie.queries_behind(attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
+                share = self._nanos[attribute] // max(1, len(queries))
+                found += [(query, share) for query, _ in queries]
+                self._nanos[attribute] = 0
+        return found
 
     cdef int tidy(self) except -1:
         """Forget what is too much to keep, between groups of elements."""
@@ -554,7 +571,9 @@ cdef class DerivedColumns:
         cdef OperatorTable operators = self.operators
         cdef Scratch scratch = operators.scratch
         cdef int i, base
+        self._nanos[attribute] -= operators.nanos
         found = operators.compute(self._operator[attribute], element, items)
+        self._nanos[attribute] += operators.nanos
         if operators.gave_up:
             operators.gave_up = False
             return False

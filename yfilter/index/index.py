@@ -442,9 +442,10 @@ class Index:
         return found
 
     def take_costs(self, least: int) -> list[tuple[int, int]]:
-        """(query, nanoseconds) of those whose conditions have taken at least so many since they
-        were told last."""
-        return self._candidates.take_costs(least)
+        """(query, nanoseconds) of those whose conditions, or columns, have taken at least so many
+        since they were told last."""
+        shares = self._columns.take_costs(least, self._trie)
+        return [*self._candidates.take_costs(least), *shares]
 
     def report(self, said: EngineStatistics) -> None:
         """Sizes of the structure, and counts over all messages."""

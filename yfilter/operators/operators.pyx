@@ -3595,9 +3595,10 @@ cdef class OperatorTable:
                 self.exceeded = too_many_visits()
             scratch.began = scratch._evaluator.began
             self.nanos += _INTERPRETED_NANOS * scratch._evaluator.visits
-        if scratch.began == _NOT_BEGUN and scratch.visits <= scratch.visits_max:
+        cdef bint is_timed = operator.is_costly and scratch.began != _NOT_BEGUN
+        if not is_timed and scratch.visits <= scratch.visits_max:
             self.nanos += _VISIT_NANOS * (scratch.visits - spent)
-        if operator.is_costly and scratch.began != _NOT_BEGUN:
+        if is_timed:
             seconds = self._limits.clock() - scratch.began
             self.nanos += int((seconds - self._seconds.get(number, 0.0)) * 1e9)
             self._seconds[number] = seconds

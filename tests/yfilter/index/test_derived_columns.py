@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import count
 from math import inf, nan
 from random import Random
 
@@ -148,6 +149,20 @@ def test_an_exact_number_compares_with_exact_constants_as_it_is() -> None:
     assert as_double(-(10**400)) == -inf
     assert as_double(nan) != as_double(nan)
     assert not is_exact(10**15)
+
+
+def test_what_a_column_costs_is_shared_by_those_who_ask_for_it() -> None:
+    ticks = count()
+    evaluation = EvaluationLimits(seconds_max=10, clock=lambda: next(ticks) / 1_000)
+    matcher = Matcher(MatchLimits(evaluation=evaluation))
+    for number in range(3):
+        matcher.add(f"/r/i[string-length(string-join(.//d, '')) > {number}]", f"{number}")
+    matcher.add("/r/i[@k = 1]", "plain")
+    matcher.matched_ids(f"<r><i>{'<d/>' * 2_000}</i></r>".encode())
+    told = matcher.take_costs(1e-4)
+    assert sorted(names for names, _ in told) == [["0"], ["1"], ["2"]]
+    assert len({seconds for _, seconds in told}) == 1
+    assert matcher.take_costs(1e-4) == []
 
 
 def test_a_column_that_costs_too_much_leaves_all_who_ask_for_it_in_doubt() -> None:
