@@ -125,6 +125,10 @@ def test_who_decides_a_condition(condition: str, by: str) -> None:
         ('/o[a/text() = "number"]/b', '/o/a[text() = "number"], then what is left'),
         ('//a[@n = ("1", "2")]', '//a[@n = "1"] or //a[@n = "2"]'),
         ("/o/b | //c[not(d)]", "/o/b or //c, then what is left"),
+        (
+            '//a[xs:date(b) < xs:date("2026-01-02")]',
+            "//a[xs:date(b) < 2026-01-02T00:00:00Z]",
+        ),
         ('//a[contains-token(@n, "x")]', '//a[@n contains-token "x"]'),
         (
             "//a[contains(concat(' ', normalize-space(@n), ' '), ' x ')]",

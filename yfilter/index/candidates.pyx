@@ -16,7 +16,8 @@ from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.index.element_condition import leaf_of
 from yfilter.index.target_groups import TargetGroups
-from yfilter.language.nodes import Untyped
+from yfilter.language.atoms import cast
+from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
 from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.query_ast import Expression, FunctionCall, Literal, NodeKind
 from yfilter.language.shapes import Word
@@ -43,7 +44,7 @@ from yfilter.index.automaton cimport (
     SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
 from yfilter.operators.operators cimport (
-    EACH_ITEM, FIRST_ITEM, MessageColumns, OperatorTable, Scratch, number_in,
+    EACH_DATE, EACH_ITEM, FIRST_ITEM, MessageColumns, OperatorTable, Scratch, number_in,
 )
 
 
@@ -433,6 +434,17 @@ cdef enum:
     _ROWS_MAX = 1 << 20  # that are kept of a message
 
 
+def moment_of(item: Atom, items: int) -> Decimal | None:
+    """A date or dateTime, or a text that is cast to it, as a number; None for what is none."""
+    wanted = "xs:date" if items == EACH_DATE else "xs:dateTime"
+    if isinstance(item, str) and not isinstance(item, AnyUri):
+        try:
+            item = cast(item, wanted)
+        except DynamicError:
+            return None
+    return item.elapsed if isinstance(item, Temporal) and item.type == wanted else None
+
+
 @cython.final
 cdef class DerivedColumns:
     """``ask`` and ``forget`` a column at elements of a symbol; ``begin`` a message, then ``derive``
@@ -568,11 +580,14 @@ cdef class DerivedColumns:
 
     cdef bint _compute(self, int attribute, int element) except -1:
         cdef int items = self._items[attribute]
+        cdef bint is_moment = items >= EACH_DATE
         cdef OperatorTable operators = self.operators
         cdef Scratch scratch = operators.scratch
         cdef int i, base
         self._nanos[attribute] -= operators.nanos
-        found = operators.compute(self._operator[attribute], element, items)
+        found = operators.compute(
+            self._operator[attribute], element, EACH_ITEM if is_moment else items
+        )
         self._nanos[attribute] += operators.nanos
         if operators.gave_up:
             operators.gave_up = False
@@ -581,13 +596,18 @@ cdef class DerivedColumns:
         if found is None:
             return True
         if isinstance(found, float):
-            if self._view._has_numbers(attribute):
+            if self._view._has_numbers(attribute) and not is_moment:
                 self._view._look_up_number(element, attribute, found)
             return True
         if isinstance(found, int):  # the nodes of a path, on the stack
             base = found
             for i in range(base, scratch.top):
                 scratch.look_at(scratch.nodes[i])
+                if is_moment:
+                    if scratch.is_untyped:
+                        text = scratch.octets[scratch.first : scratch.last].decode()
+                        self._take_moment(attribute, element, Untyped(text), items)
+                    continue
                 self._take_text(
                     attribute, element, scratch.octets, scratch.first, scratch.last,
                     items == EACH_ITEM and scratch.is_untyped,
@@ -597,7 +617,9 @@ cdef class DerivedColumns:
             scratch.top = base
             return True
         for item in found:
-            if isinstance(item, str):
+            if is_moment:
+                self._take_moment(attribute, element, item, items)
+            elif isinstance(item, str):
                 octets = item.encode()
                 self._take_text(
                     attribute, element, octets, 0, len(octets),
@@ -606,6 +628,12 @@ cdef class DerivedColumns:
             elif type(item) in (int, float, Decimal) and self._view._has_numbers(attribute):
                 self._view._look_up_number(element, attribute, as_double(item))
         return True
+
+    cdef int _take_moment(self, int attribute, int element, item, int items) except -1:
+        moment = moment_of(item, items) if isinstance(item, (Temporal, Untyped)) else None
+        if moment is not None:
+            self._view._look_up_number(element, attribute, as_double(moment))
+        return 0
 
     cdef int _take_text(
         self, int attribute, int element, bytes octets, int first, int last, bint may_be_number
@@ -2641,9 +2669,11 @@ cdef class Draft:
             source = FunctionCall(test, (column, Literal(constant))).token_source()
             if source is not None:
                 column, test = source, "contains-token"
-        if test:
+        if items >= EACH_DATE:
+            constant = moment_of(constant, items)
+        elif test:
             constant = test_key(test, constant)
-        elif not isinstance(constant, str) and not is_exact(constant):
+        if isinstance(constant, (int, float, Decimal)) and not is_exact(constant):
             constant = None
         self.values += (constant, (self._constants[place + 1], self._words))
         condition = self.new_condition(kind, 0, value, 0)
@@ -2651,7 +2681,7 @@ cdef class Draft:
         if constant is None:
             self.verify(condition)
             return condition
-        leaf = leaf_of(column)
+        leaf = leaf_of(column) if items < EACH_DATE else None
         if leaf is not None and leaf.kind is NodeKind.ATTRIBUTE:
             self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = 0
             column = leaf.test

@@ -26,7 +26,7 @@ from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
-from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
+from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
 _RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
@@ -54,7 +54,8 @@ class Derived(NamedTuple):
     """A comparison with a constant, or a text test, of a value that is computed of the element.
 
     ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
-    ``test`` is the name of a text test, whose text is the ``constant``; else ``operator`` compares.
+    ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date;
+    else, or then, ``operator`` compares.
     ``condition`` says the same as an expression.
     """
 
@@ -126,9 +127,23 @@ def leaf_of(path: ast.Expression) -> Condition | None:
     return None
 
 
+MOMENTS = {"xs:date": EACH_DATE, "xs:dateTime": EACH_DATE_TIME}
+
+
 def derived_of(condition: ast.Expression) -> Derived | None:
-    """A comparison of a computed value with a literal, or a text test of it; None for all else."""
+    """A comparison of a computed value with a literal, or a date, or a text test of it; None for
+    all else."""
     match condition:
+        case ast.Comparison(value, operator, ast.FunctionCall(name, (ast.Literal(str(text)),))) if (
+            name in MOMENTS
+        ):
+            moment = Derived(value, MOMENTS[name], name, operator, text, condition)
+            return moment if operator is not ast.Operator.NE and _is_column(value) else None
+        case ast.Comparison(
+            ast.FunctionCall(name, (ast.Literal(),)) as moment, operator, value
+        ) if name in MOMENTS:
+            found = derived_of(ast.Comparison(value, MIRRORED[operator], moment))
+            return found and found._replace(condition=condition)
         case ast.Comparison(value, operator, ast.Literal(constant)):
             found = Derived(value, EACH_ITEM, "", operator, constant, condition)
         case ast.Comparison(ast.Literal(constant), operator, value):

@@ -60,6 +60,7 @@ from yfilter.index.automaton import (
     QUERY_WIDTH,
     ROOTS,
     AtomTable,
+    Column,
     LazyStates,
     RecordPool,
     SubscriberRuns,
@@ -82,11 +83,13 @@ from yfilter.index.candidates import (
     Run,
     Twigs,
 )
+from yfilter.index.element_condition import MOMENTS
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.ways import Conditions, way_of_path
 from yfilter.language.numbers import number_text
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
+from yfilter.language.temporal import elapsed_text
 from yfilter.operators.compiler import Compiler
 from yfilter.operators.operators import OperatorTable
 from yfilter.plan_graph import PlanGraph, some_of
@@ -225,7 +228,13 @@ class IndexPicture:
             return f"{text[:-1]} "
         if self._atoms.is_range(edge >> EDGE_SHIFT):
             bound = self._atoms.numbers[self._trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]]
-            text = f"{text.split()[0]} {number_text(bound)}"
+            above = self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
+            key = self._symbols.attributes.key(
+                self._trie.nodes[NODE_WIDTH * above + NODE_EDGE] >> EDGE_SHIFT
+            )
+            is_moment = isinstance(key, Column) and key.items in MOMENTS.values()
+            said = elapsed_text(bound) if is_moment else number_text(bound)
+            text = f"{text.split()[0]} {said}"
         return f"{text}]"
 
     def _targets(self, node: int) -> list[str]:

@@ -63,6 +63,13 @@ _IETF = tuple(
 )
 
 
+def elapsed_text(seconds: float) -> str:
+    """For people: the instant so many seconds behind the year 1, within the years 1 to 9999."""
+    latest = (datetime.max - datetime.min).total_seconds()
+    since = timedelta(seconds=min(max(seconds, 0), latest // 1))
+    return f"{(datetime.min + since).isoformat()}Z"
+
+
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """``local``: as written, in whole seconds; ``offset``: minutes ahead of UTC, None without a
@@ -78,6 +85,12 @@ class Temporal:
         """Days, seconds and their fraction, to be compared with those of the same type."""
         since = self.local - datetime.min - timedelta(minutes=self.offset or 0)
         return since.days, since.seconds, self.fraction
+
+    @property
+    def elapsed(self) -> Decimal:
+        """The instant in seconds since the year 1, for what has a date."""
+        days, seconds, fraction = self.instant
+        return DECIMALS.add(86_400 * days + seconds, fraction)
 
     @property
     def seconds(self) -> Decimal:

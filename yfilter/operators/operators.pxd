@@ -86,6 +86,9 @@ cpdef enum:
     EACH_ITEM = 0
     ONLY_ITEM = 1
     FIRST_ITEM = 2
+    # Each as a moment of this type.
+    EACH_DATE = 3
+    EACH_DATE_TIME = 4
 
 
 cdef class Operator:

@@ -34,6 +34,9 @@ NUMBERS = (
 NUMBERS += ("string-length(d)", "round(e)", "e cast as xs:decimal", "e mod 2", "xs:double(@c)")
 NUMBERS += ("xs:integer(e) * 0.1", "0.1 * count(f) + 0.2", "e div 3", "count(preceding-sibling::i)")
 STRINGS = ("", "a", "b", "ab", " a ", "A", "ß", "aB 7", "7", "-0", "NaN", "INF", "1e1", "x y")
+DATES = ("2026-01-01", "2026-01-01Z", "2026-01-01+05:00", " 2025-12-31 ", "2026-01-01T00:00:00")
+DATES += ("2026-01-01T00:00:00.0000000001Z", "2025-12-31T19:00:00Z", "2026-02-30")
+MOMENTS = ("@c", "d", "xs:date(@c)", "xs:dateTime(@c)", "(@c, d)", "xs:date(d[1])", "concat(@c, d)")
 LITERALS = ("0", "1", "2", "7", "-1", "0.3", "0.5", "1e1", "14", "0.10000000000000000001")
 
 
@@ -56,6 +59,8 @@ def condition(rng: Random) -> str:
             f"{literal} {relation} {number}",
             f"{number} {rng.choice(('eq', 'lt', 'ge'))} {literal}",
             f"{number} = {constant}",
+            f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
+            f"xs:dateTime('{rng.choice(DATES[4:7])}') {relation} {rng.choice(MOMENTS)}",
             rng.choice(
                 ("1", "2", "last()", "last() - 1", "position() < 3", "position() mod 2 = 1")
             ),
@@ -65,7 +70,7 @@ def condition(rng: Random) -> str:
 
 def message(rng: Random) -> str:
     def value() -> str:
-        return rng.choice((*STRINGS, *LITERALS))
+        return rng.choice((*STRINGS, *LITERALS, *DATES))
 
     def item(depth: int) -> str:
         parts = [f"<d>{value()}</d>" for _ in range(rng.choice((0, 1, 1, 1, 2)))]
