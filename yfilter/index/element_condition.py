@@ -1,35 +1,19 @@
-"""Condition and Derived: the comparisons and tests of one element that the index can find.
+"""Condition: the comparisons of one element that the index can find as they stand in a message.
 
-A *condition* is about a value that stands in the message: an attribute, a text node, the string
-value of the element.  A *derived* one is about a value that is computed of the element, ``f(x)``::
-
-    @code = "k1"    text() > 3      Condition     the value is looked up as it stands
-    contains(title, "storm")        Derived       of the column ``title``
-    number(price) * 2 > 10          Derived       of the column ``number(price) * 2``
-
-All profiles that compute the same value share one column, whose constants are indexed as those of
-an attribute are.  They stand apart from ``ways.py``, since needs of links are weakened by them,
-too.
+They stand apart from ``ways.py``, since needs of links are weakened by them, too.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from math import isnan, nan
 from typing import NamedTuple, TypeAlias
 
-from yfilter.index.automaton import TEXT_TESTS
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.functions import CURRENT, FUNCTIONS
-from yfilter.language.patterns import compile_pattern
-from yfilter.language.re2_patterns import as_re2
-from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
-from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Number: TypeAlias = int | Decimal | float
-_RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
+RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
 
 
 class Condition(NamedTuple):
@@ -48,23 +32,6 @@ class Condition(NamedTuple):
     def number(self) -> float:
         """The value as a number: untyped values, which become xs:double, are compared with it."""
         return float(self.value)
-
-
-class Derived(NamedTuple):
-    """A comparison with a constant, or a text test, of a value that is computed of the element.
-
-    ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
-    ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date;
-    else, or then, ``operator`` compares.
-    ``condition`` says the same as an expression.
-    """
-
-    value: ast.Expression
-    items: int
-    test: str
-    operator: ast.Operator
-    constant: str | Number
-    condition: ast.Expression
 
 
 def condition_of(selection: ast.Expression) -> Condition | None:
@@ -94,7 +61,7 @@ def _comparison(
         if operator not in (ast.Operator.EQ, ast.Operator.NE):
             return None
         return leaf._replace(operator=operator, value=value)
-    if operator not in (ast.Operator.EQ, *_RANGES) or isnan(_double(value)):
+    if operator not in (ast.Operator.EQ, *RANGES) or isnan(_double(value)):
         return None
     return leaf._replace(operator=operator, value=value)
 
@@ -125,161 +92,3 @@ def leaf_of(path: ast.Expression) -> Condition | None:
             return None
         return Condition(ast.NodeKind.ATTRIBUTE, step.test)
     return None
-
-
-MOMENTS = {"xs:date": EACH_DATE, "xs:dateTime": EACH_DATE_TIME}
-
-
-def derived_of(condition: ast.Expression) -> Derived | None:
-    """A comparison of a computed value with a literal, or a date, or a text test of it; None for
-    all else."""
-    match condition:
-        case ast.Comparison(value, operator, ast.FunctionCall(name, (ast.Literal(str(text)),))) if (
-            name in MOMENTS
-        ):
-            moment = Derived(value, MOMENTS[name], name, operator, text, condition)
-            return moment if operator is not ast.Operator.NE and _is_column(value) else None
-        case ast.Comparison(
-            ast.FunctionCall(name, (ast.Literal(),)) as moment, operator, value
-        ) if name in MOMENTS:
-            found = derived_of(ast.Comparison(value, MIRRORED[operator], moment))
-            return found and found._replace(condition=condition)
-        case ast.Comparison(value, operator, ast.Literal(constant)):
-            found = Derived(value, EACH_ITEM, "", operator, constant, condition)
-        case ast.Comparison(ast.Literal(constant), operator, value):
-            found = Derived(value, EACH_ITEM, "", MIRRORED[operator], constant, condition)
-        case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
-            operator = ast.VALUE_COMPARISONS[name]
-            found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
-        case ast.PathExpression(ast.Origin.CONTEXT, steps) if steps and steps[-1].predicates:
-            return _of_last_predicate(condition)
-        case _:
-            test = _text_test(condition)
-            return test if test is not None and _is_column(test.value) else None
-    if isinstance(found.constant, str):
-        is_indexed = found.operator is ast.Operator.EQ
-    else:
-        is_indexed = found.operator in (ast.Operator.EQ, *_RANGES)
-    return found if is_indexed and _is_column(found.value) else None
-
-
-# What never raises an error, whatever nodes it is about.
-_SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
-
-
-def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
-    """The existence of nodes as a comparison: ``a/b[c = "x"]`` as ``a/b/c = "x"``,
-    ``a/b[count(c) = 2]`` as ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
-    *before, last = path.steps
-    *kept, predicate = last.predicates
-    base = replace(path, steps=(*before, replace(last, predicates=tuple(kept))))
-    value: ast.Expression
-    match predicate:
-        case ast.Literal(int(place)) if not (before or last.descendant or _is_of_many(base)):
-            count = ast.FunctionCall("count", (base,))
-            value = ast.Operation("to", (ast.Literal(1), count))
-            return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, path)
-        case ast.Literal() | ast.PathExpression():
-            return None
-    found = derived_of(predicate)
-    if found is None or found.test or found.items != EACH_ITEM:
-        return None
-    match found.value:
-        case ast.PathExpression(ast.Origin.CONTEXT, steps) if not steps or not _is_filter(steps[0]):
-            value = replace(base, steps=(*base.steps, *steps))
-        case ast.FunctionCall(name, (ast.PathExpression(),)) if name in _SAFE:
-            value = ast.Mapped(base, found.value)
-        case _:
-            return None
-    return found._replace(value=value, condition=path) if _is_column(value) else None
-
-
-def _is_filter(step: ast.LocationStep) -> bool:
-    return step.kind is ast.NodeKind.SELF and step.axis is None
-
-
-def _text_test(condition: ast.Expression) -> Derived | None:
-    """A text test whose text or pattern is a literal, of any value."""
-    match condition:
-        case ast.FunctionCall("matches", (value, ast.Literal(str(pattern)), *rest)) if all(
-            isinstance(flags, ast.Literal) for flags in rest
-        ):
-            flags = "".join(str(flag.value) for flag in rest if isinstance(flag, ast.Literal))
-            if (plain := plain_test(pattern, flags)) is not None:
-                return Derived(value, FIRST_ITEM, plain[0], ast.Operator.EQ, plain[1], condition)
-            written = as_re2(pattern, flags)
-            compiled = compile_pattern(pattern, flags)
-            if written is None or not compiled.is_quick or compiled.is_nullable:
-                return None  # the last holds where there is no value, too
-            return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
-        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if (
-            name in TEXT_TESTS and name not in EACH_WORD
-        ):
-            items = EACH_ITEM if name in WORD_FUNCTIONS else FIRST_ITEM
-            if items == EACH_ITEM and not _is_text(value):
-                return None  # an item of it may be an error
-            return Derived(value, items, name, ast.Operator.EQ, text, condition)
-        case _:
-            return None
-
-
-def _is_text(value: ast.Expression) -> bool:
-    return value.is_at_most_one() or (isinstance(value, ast.PathExpression) and value.start is None)
-
-
-_COMPUTED = (
-    *(ast.PathExpression, ast.Literal, ast.FunctionCall, ast.Operation, ast.Cast),
-    *(ast.Comparison, ast.And, ast.Or, ast.Sequence, ast.Conditional, ast.Mapped),
-)
-
-
-_NOT_INDEXED = frozenset((*CURRENT, "xs:float"))
-
-
-def _is_column(value: ast.Expression) -> bool:
-    """Whether a value may differ from element to element, and depends on the element alone."""
-    parts = list(value.within())
-    if any(
-        (isinstance(part, ast.FunctionCall) and part.name in _NOT_INDEXED)
-        or (isinstance(part, ast.Cast) and part.type in _NOT_INDEXED)
-        for part in parts
-    ):
-        return False
-    return (
-        not value.uses_position()
-        and not _is_of_many(value)
-        and all(isinstance(part, _COMPUTED) for part in parts)
-        and any(map(_reads_context, parts))
-        and not any(
-            isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
-            for part in parts
-        )
-    )
-
-
-def _is_of_many(value: ast.Expression) -> bool:
-    """Whether it is of all nodes before or behind the element, which an operator asks for once
-    for all elements; a number of these is a value of its own."""
-    match value:
-        case ast.FunctionCall("count", (ast.PathExpression(ast.Origin.CONTEXT, (step,)),)):
-            return any(map(_is_of_many, step.predicates))
-        case ast.PathExpression(ast.Origin.MESSAGE):
-            return False
-        case ast.PathExpression(_, steps) if any(map(_leads_to_many, steps)):
-            return True
-    return any(map(_is_of_many, (*value.same_focus(), *value.new_focus())))
-
-
-def _leads_to_many(step: ast.LocationStep) -> bool:
-    is_placed = bool(step.predicates) and isinstance(step.predicates[0], ast.Literal)
-    return step.axis in ast.INVERSE and not is_placed
-
-
-def _reads_context(expression: ast.Expression) -> bool:
-    match expression:
-        case ast.PathExpression(origin):
-            return origin is ast.Origin.CONTEXT
-        case ast.FunctionCall(name, ()):
-            return name in FUNCTIONS and FUNCTIONS[name].context
-        case _:
-            return False

@@ -83,7 +83,7 @@ from yfilter.index.candidates import (
     Run,
     Twigs,
 )
-from yfilter.index.element_condition import MOMENTS
+from yfilter.index.derived_condition import MOMENTS
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.ways import Conditions, way_of_path

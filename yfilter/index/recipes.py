@@ -19,7 +19,8 @@ from yfilter.index.automaton import (
     TEXT_NODE,
 )
 from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
-from yfilter.index.element_condition import Condition, Derived
+from yfilter.index.derived_condition import Derived
+from yfilter.index.element_condition import Condition
 from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.query_ast import NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling

@@ -28,12 +28,8 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
-from yfilter.index.element_condition import (
-    Condition,
-    Derived,
-    condition_of,
-    derived_of,
-)
+from yfilter.index.derived_condition import Derived, derived_of
+from yfilter.index.element_condition import Condition, condition_of
 from yfilter.language.implied_paths import implied
 from yfilter.language.query_ast import (
     INVERSE,

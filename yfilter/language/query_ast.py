@@ -485,8 +485,8 @@ class LocationStep(Fragment):
         """The same step with positions among siblings as conditions on each node, where that can
         be said."""
         is_child = self.axis is None and self.kind is NodeKind.ELEMENT
-        if not is_child or not self.is_positional:
-            return self
+        if not is_child or sum(part.is_positional() for part in self.predicates) != 1:
+            return self  # of several each would stand in the next one, twice
         kept: tuple[Expression, ...] = ()
         for predicate in self.predicates:
             if predicate.is_positional():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yfilter.index.element_condition import Condition, Derived
+from yfilter.index.derived_condition import Derived
+from yfilter.index.element_condition import Condition
 from yfilter.index.ways import Step, Verified, Way, ways_of
 from yfilter.language.matching_path import matching_part
 from yfilter.language.query_ast import ANY, Literal, NodeKind
