@@ -165,7 +165,7 @@ cdef class Offers:
 
     cdef int offer(self, int place, int element, int operator, double number) except -1
     cdef int settle(self, AcceptLists accepts) except -1
-    cdef int give_up(self, list queries, int element) except -1
+    cdef int give_up(self, list queries, int element, bint is_new) except -1
     cdef bint is_any_wanted(self) noexcept
     cdef bint is_possible(self, int required) noexcept
     cdef int _take(self, int query, int residual, int element) except -1

@@ -519,7 +519,6 @@ cdef class DerivedColumns:
     cpdef int begin(self) except -1:
         """A message, which the view is bound to."""
         self._places.clear()
-        self._of_label.clear()
         self._base = self._view._own_count
         return 0
 
@@ -1481,9 +1480,9 @@ cdef class Offers:
         """A query that is met at an element, and what is left of it to verify."""
         raise NotImplementedError
 
-    cdef int give_up(self, list queries, int element) except -1:
+    cdef int give_up(self, list queries, int element, bint is_new) except -1:
         """Queries with their residuals, of which a column costs too much: they are met, as far as
-        anybody knows."""
+        anybody knows.  ``is_new``: for the first time in this run."""
         for query, residual in queries:
             self._take(query, residual, element)
         return 0
@@ -1740,12 +1739,13 @@ cdef class Candidates(Offers):
             }
         return self.count
 
-    cdef int give_up(self, list queries, int element) except -1:
-        self._cover_found(len(queries))
+    cdef int give_up(self, list queries, int element, bint is_new) except -1:
         if self._groups is not None:
-            return Offers.give_up(self, queries, element)
-        exceeded = self.residuals.operators.exceeded
-        self.unsure.update({query: exceeded for query, _ in queries})
+            self._cover_found(len(queries))
+            return Offers.give_up(self, queries, element, is_new)
+        if is_new:
+            exceeded = self.residuals.operators.exceeded
+            self.unsure.update({query: exceeded for query, _ in queries})
         return 0
 
     cpdef object registrations(self, SubscriberRuns runs):
@@ -2106,6 +2106,7 @@ cdef class Run:
     cdef public long long elements_spared
     cdef object _new_states
     cdef Moves _down, _across, _onto
+    cdef dict _given_up
     cdef int _count, _position
     cdef unsigned long long _entered
     cdef long long _moved
@@ -2130,6 +2131,7 @@ cdef class Run:
         self._down = Moves()  # item: the parent's head
         self._across = Moves()  # item: the first row of the own atoms of a value, ~column
         self._onto = Moves()  # item: see ITEM_SHIFT
+        self._given_up: dict[int, list[tuple[int, int]]] = {}  # by the state behind a column
         self._count = 0
         self._moved = 0  # heads that the present group came from, and was compared with
         self._state = ints(1024)
@@ -2151,6 +2153,8 @@ cdef class Run:
         cdef MessageView view = self.view
         self._position = 0
         self._taker = taker
+        if self._given_up:
+            self._given_up = {}
         if len(self._first) < view.elements + 2:
             self._first = ints(2 * view.elements + 2)
             self._end = ints(2 * view.elements + 2)
@@ -2271,8 +2275,11 @@ cdef class Run:
         cdef int i, k
         for i in range(down.count):
             if self._operator[down.item[i]] < 0:
-                count += view.own_start[down.element[i] + 1] - view.own_start[down.element[i]]
-        across.cover(count + down.count * self._columns.count)
+                element = down.element[i]
+                count += view.own_start[element + 1] - view.own_start[element]
+                if self._columns.count:
+                    count += len(self._columns.of(view.label[view.name[element]]))
+        across.cover(count)
         count = 0
         for i in range(down.count):
             state = down.target[i]
@@ -2375,13 +2382,16 @@ cdef class Run:
         return count
 
     cdef int _give_up(self, int state, int element) except -1:
-        """A column costs too much on this message."""
+        """A column costs too much on this message; what is behind it is looked for once a run."""
         cdef int[::1] states = self.states.states
         cdef int first = states[STATE_WIDTH * state + STATE_FIRST]
         cdef int end = first + states[STATE_WIDTH * state + STATE_COUNT]
-        return self._taker.give_up(
-            self.trie.queries_below(self.states.members[first:end]), element
-        )
+        queries = self._given_up.get(state)
+        cdef bint is_new = queries is None
+        if is_new:
+            queries = self.trie.queries_below(self.states.members[first:end])
+            self._given_up[state] = queries
+        return self._taker.give_up(queries, element, is_new)
 
     cdef int _enter_all(self, int position, int end) except -1:
         """The heads of a group of elements, where its moves have led."""
@@ -2458,6 +2468,7 @@ cdef class Run:
         for j in range(first, self._count):
             self._state[j] = newer.carry(older, self._state[j])
         self.states = newer
+        self._given_up = {}
         self.turns += 1
         return 0
 

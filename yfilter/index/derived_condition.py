@@ -100,17 +100,13 @@ def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
     if found is None or found.test or found.items != EACH_ITEM:
         return None
     match found.value:
-        case ast.PathExpression(ast.Origin.CONTEXT, steps) if not steps or not _is_filter(steps[0]):
+        case ast.PathExpression(ast.Origin.CONTEXT, steps) if not steps or not steps[0].is_self:
             value = replace(base, steps=(*base.steps, *steps))
         case ast.FunctionCall(name, (ast.PathExpression(),)) if name in _SAFE:
             value = ast.Mapped(base, found.value)
         case _:
             return None
     return found._replace(value=value, condition=path) if _is_column(value) else None
-
-
-def _is_filter(step: ast.LocationStep) -> bool:
-    return step.kind is ast.NodeKind.SELF and step.axis is None
 
 
 def _text_test(condition: ast.Expression) -> Derived | None:
@@ -165,10 +161,7 @@ def _is_column(value: ast.Expression) -> bool:
         and not _is_of_many(value)
         and all(isinstance(part, _COMPUTED) for part in parts)
         and any(map(_reads_context, parts))
-        and not any(
-            isinstance(part, ast.PathExpression) and part.origin is ast.Origin.VARIABLE
-            for part in parts
-        )
+        and not value.free_variables()
     )
 
 

@@ -12,7 +12,7 @@ a path compared with a path              ``PathJoin``, by a hash of values
 ``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
 ``a | b``, ``a except b``, ``a << b``    ``Combined``, ``NodeComparison``
 FLWOR without order and groups           ``Let``, ``Binding``, ``Tried``
-other functions, arithmetic, casts       the operators in values.py
+other functions, arithmetic, casts       ``TextCall``, ``NumberCall``, ``Arithmetic``, …
 anything else                            ``Interpreted``, for the smallest such part
 =======================================  ==================================================
 
@@ -252,8 +252,7 @@ class Compiler:
         elif expression.start is not None:
             origin, source = op.FROM_NODES, self._given(expression.start, scope)
         rest = expression.steps
-        is_filtered = rest and rest[0].kind is ast.NodeKind.SELF and rest[0].axis is None
-        if source is not None and is_filtered:
+        if source is not None and rest and rest[0].is_self:
             parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
             source, rest = op.Selected(source, parts), rest[1:]
         steps = [part for step in rest for part in self._steps(step, scope)]
@@ -661,7 +660,7 @@ def _of_union(left: ast.Expression, right: ast.Expression) -> tuple[ast.Expressi
         union = other
         if isinstance(other, ast.PathExpression) and other.start is not None:
             steps, union = other.steps, other.start
-            if steps and steps[0].kind is ast.NodeKind.SELF and steps[0].axis is None:
+            if steps and steps[0].is_self:
                 continue  # a predicate, in which positions count among all
         if isinstance(union, ast.Operation) and union.name == "|":
             parts = [

@@ -3226,18 +3226,11 @@ cdef class Range(Operator):
         return integers(self._scratch.evaluator(), first, last)
 
 
-cdef class Castable(Condition):
+cdef class Castable(CastTo):
     """``castable as``."""
 
-    cdef str _type
-    cdef bint _optional
-    cdef Operator _operand
-
-    def __init__(self, type_name: str, optional: bool, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._type = type_name
-        self._optional = optional
-        self._operand = operand
+    cdef object value(self, long long node):
+        return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
         value = self._operand.value(node)  # of which an error is one of the whole
@@ -3250,23 +3243,6 @@ cdef class Castable(Condition):
             return self._optional or atom is not None
         except DynamicError:
             return False
-
-
-cdef class OfType(Condition):
-    """``instance of``."""
-
-    cdef Scratch _scratch
-    cdef Operator _operand
-    cdef object _type
-
-    def __init__(self, scratch: Scratch, operand: Operator, type_: SequenceType) -> None:
-        super().__init__((operand,))
-        self._scratch = scratch
-        self._operand = operand
-        self._type = type_
-
-    cdef bint holds(self, long long node) except -1:
-        return is_of_type(self._scratch.evaluator(), self._operand.value(node), self._type)
 
 
 cdef class Declared(Operator):
@@ -3287,6 +3263,16 @@ cdef class Declared(Operator):
 
     cdef object items(self, long long node):
         return self._scratch.evaluator().atoms(self.value(node))
+
+
+cdef class OfType(Declared):
+    """``instance of``."""
+
+    cdef object value(self, long long node):
+        return [self.holds(node)]
+
+    cdef bint holds(self, long long node) except -1:
+        return is_of_type(self._scratch.evaluator(), self._operand.value(node), self._type)
 
 
 cdef class OncePerMessage(Operator):
