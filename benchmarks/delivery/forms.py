@@ -57,7 +57,7 @@ def measure_forms(job: DeliverJob, teller: Teller) -> None:
 
 
 class _Run:
-    """What the messages of one form took, in microseconds, and how many profiles they matched."""
+    """The times of the messages of one form, in microseconds, and the profiles that matched."""
 
     def __init__(self, form: Form, job: DeliverJob) -> None:
         self._profiles = form.profiles(job.number, job.elements, job.seed)

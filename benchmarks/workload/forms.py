@@ -87,7 +87,7 @@ def _word(number: int, factor: int) -> str:
 
 
 def _text(number: int, middle: str = "") -> str:
-    """What an element ``d`` says: its first and last word depend on the number alone."""
+    """The text of an element ``d``: its first and last word depend on the number alone."""
     before, behind = " " if number % 3 == 0 else "", "\n  " if number % 7 == 0 else ""
     space = "  " if number % 2 else " "
     return f"{before}{_word(number, 7_919)}{space}{middle}-{_word(number, 104_729)}{behind}"

@@ -115,6 +115,8 @@ def test_random_profiles_with_and_without_the_cache(
     parts = parts_of(cache.read(text))
     assert parts.fill() == body
     assert parts.text() == text
+    if isinstance(parts, PlainPath):
+        assert parts.shaped() == take_apart(body)
     assert take_apart(body).fill() == body
     assert take_apart(body).text() == text
 

@@ -78,7 +78,7 @@ def derived_of(condition: ast.Expression) -> Derived | None:
     return found if is_indexed and _is_column(found.value) else None
 
 
-# What never raises an error, whatever nodes it is about.
+# Functions that never raise an error, whatever nodes they are about.
 _SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
 
 

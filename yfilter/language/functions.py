@@ -248,7 +248,7 @@ def signature_of(name: str) -> Signature | None:
 
 
 def type_result(name: str) -> ResultKind | None:
-    """What a cast to a type gives; None if there is no such cast."""
+    """The result kind of a cast to a type; None if there is no such cast."""
     if name in TYPES:
         return TYPES[name]
     signature = other_functions().get(name) if name.startswith("xs:") else None

@@ -74,7 +74,7 @@ def _all_inexact(atoms: list[Atom]) -> bool:
     """Numbers that lose nothing as doubles."""
     return all(
         isinstance(atom, float)
-        or (isinstance(atom, int) and not isinstance(atom, bool) and abs(atom) < 1 << 53)
+        or (isinstance(atom, int) and not isinstance(atom, bool) and abs(atom) < _EXACT_MAX)
         for atom in atoms
     )
 

@@ -49,7 +49,7 @@ from yfilter.language.trees import by_identity, flat, parts_of
 from yfilter.language.words import NOWHERE, OPERATOR, WILDCARD, WORD_TESTS, Spacing, needles_of
 
 Variables: TypeAlias = Mapping[str, Kinds]
-"""What the variables that are bound around an expression can be."""
+"""The kinds of items of the variables that are bound around an expression."""
 
 
 class NodeKind(Enum):
@@ -102,7 +102,7 @@ class Axis(Enum):
     PRECEDING = "preceding"
 
     def kinds_from(self, kinds: Kinds) -> Kinds:
-        """What kinds of nodes are on the axis of nodes of ``kinds``."""
+        """The kinds of nodes on the axis of nodes of ``kinds``."""
         below = CHILDREN if kinds & PARENTS else NOTHING
         above = PARENTS if kinds & CHILDREN else NOTHING
         if kinds & ItemKind.ATTRIBUTE:
@@ -315,7 +315,7 @@ class Expression:
         return False
 
     def word_condition(self) -> WordCondition | None:
-        """What it asks for if it is a condition about words that are written down."""
+        """The words that a condition looks for, if they are written down; else None."""
         return None
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
@@ -1229,7 +1229,7 @@ class SequenceType:
 
     @property
     def kinds(self) -> Kinds:
-        """What a variable of the type can be."""
+        """The kinds of items of a variable of the type."""
         if self.kind is not None:
             return self.kind.kinds
         if self.name in ("item", "empty-sequence"):
@@ -1252,7 +1252,7 @@ ANY_ITEMS = SequenceType("item", None, None, "*")
 
 
 def declared_kinds(type_: SequenceType | None) -> Kinds:
-    """What a declared type lets through; anything if there is none."""
+    """The kinds of items that a declared type lets through; anything if there is none."""
     return ANYTHING if type_ is None else type_.kinds
 
 
@@ -1303,7 +1303,7 @@ class TypeCase(Fragment):
 
 
 def kinds_of_case(types: tuple[SequenceType, ...], operand: Kinds) -> Kinds:
-    """What is left of the kinds of an operand in a case of ``typeswitch``."""
+    """The kinds of an operand that are left in a case of ``typeswitch``."""
     return operand & reduce(or_, (type_.kinds for type_ in types)) if types else operand
 
 
@@ -1606,13 +1606,13 @@ class UserCall(Expression):
 
 
 def function_key(name: str, arity: int) -> str:
-    """What a declared function is found by among the variables of a scope."""
+    """The key of a declared function among the variables of a scope."""
     return f"{name}#{arity}"
 
 
 @lru_cache(maxsize=256)
 def _kinds_in(library: tuple[FunctionDeclaration, ...]) -> Variables:
-    """What each function yields: the least that agrees with all their bodies."""
+    """The kinds that each function yields: the least that agrees with all their bodies."""
     known = {function_key(one.name, len(one.parameters)): NOTHING for one in library}
     while True:
         found = dict(known)

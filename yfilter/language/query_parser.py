@@ -166,7 +166,7 @@ _COMPUTED_LEFT_OUT = frozenset(("document", "validate"))
 _WORDS = frozenset((*_KINDS, *_AS_THEY_ARE, *_COMPUTED_LEFT_OUT))
 _LEFT_OUT = {"group": "a second group by is", "count": "a count clause is"}
 _SHORT_STEPS_MAX = 64
-# What no function without a prefix is called.
+# Names that no function without a prefix has.
 _NO_FUNCTIONS = frozenset(
     (
         *(*KIND_TESTS, *SCHEMA_TESTS, "namespace-node", "item", "empty-sequence", "function"),
@@ -2162,7 +2162,7 @@ def _with_where(clauses: list[ast.Clause]) -> tuple[tuple[ast.Clause, ...], ast.
 
 
 def _key(variable: str) -> str:
-    """What a declared variable is called in the library."""
+    """The name of a declared variable in the library."""
     return f"${variable}" if variable.startswith("Q{") else f"$Q{{}}{variable}"
 
 
@@ -2304,7 +2304,7 @@ _WRITTEN = ShapeCache(lambda text: parse_expression(text, DERIVED_PATH_LIMITS))
 
 
 class _Known(NamedTuple):
-    """What a condition was read as: with how many steps, and with places counted from its own."""
+    """A condition as it was read: its steps, and its places, counted from its own."""
 
     condition: ast.Expression
     steps: int

@@ -91,7 +91,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What a variable of distinct strings is: the string of a node in a slot."""
+    """The value of a variable of distinct strings: the string of a node in a slot."""
 
     slot: int
     kind: int

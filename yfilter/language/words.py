@@ -141,7 +141,7 @@ WORD_FUNCTIONS = {
     CASELESS: Spacing.CASELESS,
     **{name: test.spacing for name, test in WORD_TESTS.items()},
 }
-"""What looks for tokens or words, and how it has a text spaced."""
+"""The functions that look for tokens or words, and how each has a text spaced."""
 
 
 def holds(spaced_text: bytes, needles: list[bytes], every: bool) -> bool:

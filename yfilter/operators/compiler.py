@@ -425,7 +425,7 @@ class Compiler:
     def _tuples(
         self, clauses: tuple[ast.Clause, ...], result: ast.Expression, scope: Scope
     ) -> op.Operator:
-        """What ``return`` makes of the tuples of clauses; one that is an error gives nothing."""
+        """The results that ``return`` makes of the tuples of clauses; an error gives nothing."""
         if not clauses:
             return op.Tried(self._part(result, scope))
         clause, *others = clauses

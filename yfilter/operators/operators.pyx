@@ -1409,7 +1409,7 @@ cdef class Path(Nodes):
     # -- what is looked up
 
     cdef int _forget(self) except -1:
-        """What is known of another message."""
+        """Drop the knowledge of another message."""
         if self._rows_of != self.scratch.message:
             self._rows.clear()
             self._known.clear()
@@ -1639,7 +1639,7 @@ cdef class Path(Nodes):
                 for i in range(base, end):
                     node = scratch.nodes[i]
                     if ATTRIBUTES_BELOW <= axis <= DESCENDANT_OR_SELF and not positional:
-                        # What is below a node below another one has been found.
+                        # The nodes below a node that is below another one have been found.
                         if node < covered and _within(node) <= 0:
                             continue
                         covered = max(covered, scratch.behind(node))
@@ -2950,7 +2950,7 @@ cdef class Remembered(Operator):
         return True
 
     cdef int _forget(self) except -1:
-        """What is known of another message."""
+        """Drop the knowledge of another message."""
         if self._message != self._scratch.message:
             self._message = self._scratch.message
             self._known = {}
