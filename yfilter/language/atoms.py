@@ -301,6 +301,24 @@ def check_order(left: Atom, relation: Operator, right: Atom) -> None:
             raise DynamicError("XPTY0004", f"{' and '.join(sorted(types))} have no order")
 
 
+def order_sign(one: Atom | None, other: Atom | None, empty_greatest: bool) -> int:
+    """Of two keys of ``order by``: -1, 0 or 1.  An empty one, and then NaN, is less than all others
+    unless it is greatest.  XPTY0004 for values that have no order."""
+    ranks = (_rank(one), _rank(other))
+    if one is None or other is None or ranks != (2, 2):
+        sign = (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
+        return -sign if empty_greatest else sign
+    check_order(one, Operator.GT, other)
+    left, right = comparable(one, other)
+    return int(left > right) - int(left < right)
+
+
+def _rank(atom: Atom | None) -> int:
+    if atom is None:
+        return 0
+    return 1 if isinstance(atom, float) and atom != atom else 2  # noqa: PLR0124
+
+
 def type_name(atom: Atom) -> str:
     match atom:
         case Untyped():

@@ -91,10 +91,7 @@ class Budget:
             self._look()
         self.tuples_left -= 1
         if self.tuples_left < 0:
-            raise MatchLimitExceeded(
-                "too-many-tuples",
-                f"a profile binds more than {self.limits.tuples_max} tuples",
-            )
+            raise too_many_tuples(self.limits)
 
     def charge_bytes(self, size: int) -> None:
         """Counts what is about to be written, so that a bound holds before memory is spent."""
@@ -141,6 +138,12 @@ def too_much_time(limits: EvaluationLimits) -> MatchLimitExceeded:
     return MatchLimitExceeded(
         "too-much-time",
         f"a profile takes more than {1000 * limits.seconds_max:g} ms for this message",
+    )
+
+
+def too_many_tuples(limits: EvaluationLimits) -> MatchLimitExceeded:
+    return MatchLimitExceeded(
+        "too-many-tuples", f"a profile binds more than {limits.tuples_max} tuples"
     )
 
 

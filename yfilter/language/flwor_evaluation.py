@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
 
 from yfilter.language import query_ast as ast
-from yfilter.language.atoms import check_order, comparable
+from yfilter.language.atoms import order_sign
 from yfilter.language.budget import POINTER_BYTES
-from yfilter.language.comparison import Operator
 from yfilter.language.evaluator import Evaluator
 from yfilter.language.function_library import identity_of
 from yfilter.language.nodes import (
@@ -194,27 +193,9 @@ def _ordered(
     def order(left: tuple[Focus, list[Atom | None]], right: tuple[Focus, list[Atom | None]]) -> int:
         evaluator.charge()
         for key, one, other in zip(keys, left[1], right[1], strict=True):
-            sign = _sign(key, one, other)
+            sign = order_sign(one, other, key.empty_greatest)
             if sign:
                 return -sign if key.descending else sign
         return 0
 
     return [inner for inner, _ in sorted(keyed, key=cmp_to_key(order))]
-
-
-def _sign(key: ast.OrderKey, one: Atom | None, other: Atom | None) -> int:
-    """-1, 0 or 1; an empty key, and then NaN, is less than all others unless it is greatest."""
-    ranks = (_rank(one), _rank(other))
-    if ranks != (2, 2):
-        sign = (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
-        return -sign if key.empty_greatest else sign
-    assert one is not None and other is not None
-    check_order(one, Operator.GT, other)
-    left, right = comparable(one, other)
-    return int(left > right) - int(left < right)
-
-
-def _rank(atom: Atom | None) -> int:
-    if atom is None:
-        return 0
-    return 1 if isinstance(atom, float) and atom != atom else 2  # noqa: PLR0124

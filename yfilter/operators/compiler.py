@@ -11,7 +11,7 @@ a path compared with a path              ``PathJoin``, by a hash of values
 ``count(path) > 2``, ``exists``, ``not`` ``CountIs``, ``Exists``, ``Not``
 ``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
 ``a | b``, ``a except b``, ``a << b``    ``Combined``, ``NodeComparison``
-FLWOR without order and groups           ``Let``, ``Binding``, ``Tried``
+FLWOR                                    ``Let``, ``Binding``, ``OrderBy``, ``GroupBy``
 other functions, arithmetic, casts       ``TextCall``, ``NumberCall``, ``Arithmetic``, …
 anything else                            ``Interpreted``, for the smallest such part
 =======================================  ==================================================
@@ -23,7 +23,7 @@ once a message (``OperatorTable.shared``); a sum and the like once for each node
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from math import isnan
@@ -402,7 +402,9 @@ class Compiler:
         outer = op.Variable()
         try:
             around = {**scope, f".{name}": outer}
-            looked_up = source if expression.every else _looked_up(name, source, rest)
+            looked_up = source
+            if not (expression.every or isinstance(rest, ast.Quantified)):
+                looked_up = _looked_up(name, source, split(rest, ast.And), around)
             variable: op.Variable | op.ItemVariable = op.Variable()
             nodes: op.Operator = self.path(looked_up, around)
         except NotCompiled:
@@ -416,31 +418,90 @@ class Compiler:
         return op.Chosen(*self._conditions(parts, scope))
 
     def _flwor(self, expression: ast.Flwor, scope: Scope) -> op.Operator:
-        if expression.order or expression.group is not None:
-            raise NotCompiled
-        where = expression.where
-        last = (ast.WhereClause(where),) if where is not None else ()
-        return self._tuples((*expression.clauses, *last), expression.result, scope)
+        sorted_tuples: list[tuple[op.Gathered, Scope]] = []
+
+        def returned(inner: Scope) -> op.Operator:
+            return op.Tried(self._part(expression.result, inner))
+
+        def gathered(inner: Scope) -> op.Operator:
+            keys = [self._part(key.key, inner) for key in expression.order]
+            variables = _bound_between(scope, inner).values()
+            end = op.Gathered(self._scratch, list(variables), keys)
+            sorted_tuples.append((end, inner))
+            return end
+
+        end = gathered if expression.order else returned
+        clauses = _with_where(expression.clauses, expression.where)
+        if expression.group is None:
+            tuples = self._tuples(clauses, scope, end)
+        else:
+            tuples = self._grouped(clauses, expression.group, scope, end)
+        if not expression.order:
+            return tuples
+        ((last, inner),) = sorted_tuples
+        orders = [(key.descending, key.empty_greatest) for key in expression.order]
+        return op.OrderBy(self._scratch, tuples, last, returned(inner), orders)
+
+    def _grouped(
+        self,
+        clauses: tuple[ast.Clause, ...],
+        group: ast.Grouping,
+        scope: Scope,
+        end: Callable[[Scope], op.Operator],
+    ) -> op.Operator:
+        """Groups of the tuples of clauses, with the clauses behind and ``end``."""
+        grouped: dict[str, Any] = {name: op.ItemVariable(self._scratch) for name, _ in group.keys}
+        ends: list[op.Gathered] = []
+        variables: list[Any] = []  # of a group, with all the items
+
+        def gathered(inner: Scope) -> op.Operator:
+            keys = []
+            given = dict(inner)
+            for name, value in group.keys:
+                keys.append(self._part(ast.variable(name) if value is None else value, given))
+                given[name] = grouped[name]
+            bound = _bound_between(scope, inner)
+            others = [name for name in bound if name not in grouped]
+            names = list(grouped.values())
+            ends.append(op.Gathered(self._scratch, [bound[one] for one in others], keys, names))
+            for name in others:
+                is_items = isinstance(bound[name], op.ItemVariable)
+                made = op.ItemVariable if is_items else op.NodesVariable
+                grouped[name] = made(self._scratch)
+                variables.append(grouped[name])
+            return ends[0]
+
+        source = self._tuples(clauses, scope, gathered)
+        behind = {**scope, **grouped}
+        rest = self._tuples(_with_where(group.clauses, group.where), behind, end)
+        return op.GroupBy(self._scratch, source, ends[0], rest, variables)
 
     def _tuples(
-        self, clauses: tuple[ast.Clause, ...], result: ast.Expression, scope: Scope
+        self, clauses: tuple[ast.Clause, ...], scope: Scope, end: Callable[[Scope], op.Operator]
     ) -> op.Operator:
-        """The results that ``return`` makes of the tuples of clauses; an error gives nothing."""
+        """What ``end`` makes of the tuples of clauses; one that raises an error gives nothing."""
         if not clauses:
-            return op.Tried(self._part(result, scope))
+            return end(scope)
         clause, *others = clauses
         if isinstance(clause, ast.WhereClause):
-            rest = self._tuples(tuple(others), result, scope)
+            rest = self._tuples(tuple(others), scope, end)
             condition = self._part(clause.condition, scope)
             return op.Tried(op.Chosen(condition, rest, op.Constant([])))
-        if isinstance(clause, ast.ForClause) and clause.position:
-            raise NotCompiled
         is_let = isinstance(clause, ast.LetClause)
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
+        if isinstance(clause, ast.ForClause) and not clause.position:
+            parts = _conditions_on(clause.variable, others, scope)
+            value = _looked_up(clause.variable, value, parts, scope)
         source, variable = self._bound(value, None, scope, is_let=is_let)
-        rest = self._tuples(tuple(others), result, {**scope, clause.variable: variable})
-        binding = op.Let if is_let else op.Binding
-        return op.Tried(binding(self._scratch, variable, source, rest))
+        inner = {**scope, clause.variable: variable}
+        if isinstance(clause, ast.LetClause):
+            rest = self._tuples(tuple(others), inner, end)
+            return op.Tried(op.Let(self._scratch, variable, source, rest))
+        place = op.ItemVariable(self._scratch) if clause.position else None
+        if place is not None:
+            inner[clause.position] = place
+        rest = self._tuples(tuple(others), inner, end)
+        return op.Tried(op.Binding(self._scratch, variable, source, rest, place))
 
     def _bound(
         self,
@@ -637,6 +698,17 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
 }
 
 
+def _bound_between(outer: Scope, inner: Scope) -> dict[str, Any]:
+    """The variables of a scope that are not those of the scope around it."""
+    return {name: bound for name, bound in inner.items() if outer.get(name) is not bound}
+
+
+def _with_where(
+    clauses: tuple[ast.Clause, ...], where: ast.Expression | None
+) -> tuple[ast.Clause, ...]:
+    return clauses if where is None else (*clauses, ast.WhereClause(where))
+
+
 def _with_some_of_all(expression: ast.Quantified) -> ast.Comparison | None:
     """``some $v in list satisfies $v = text`` as ``list = text``, where that cannot be an error."""
     match expression:
@@ -673,14 +745,28 @@ def _of_union(left: ast.Expression, right: ast.Expression) -> tuple[ast.Expressi
     return ()
 
 
-def _looked_up(variable: str, source: ast.Expression, condition: ast.Expression) -> ast.Expression:
-    """The path of ``some $v in path satisfies $v/key = other and …`` with ``[key = other]``, by
-    which its nodes are looked up; the condition is asked of these all the same."""
+def _conditions_on(
+    variable: str, clauses: Iterable[ast.Clause], scope: Scope
+) -> Iterator[ast.Expression]:
+    """The conditions of ``where`` among the clauses behind a variable, as far as the names of the
+    scope, and its own, mean the same."""
+    for clause in clauses:
+        if isinstance(clause, ast.WhereClause):
+            yield from split(clause.condition, ast.And)
+        elif not {*clause.binds()}.isdisjoint((variable, *scope)):
+            return
+
+
+def _looked_up(
+    variable: str, source: ast.Expression, conditions: Iterable[ast.Expression], scope: Scope
+) -> ast.Expression:
+    """The path that a variable ranges over with ``[key = other]`` of a condition ``$v/key = other``
+    behind it, by which its nodes are looked up; the condition is asked of these all the same.
+
+    The context node of ``other`` is the variable ``.v`` of the scope, if it has that."""
     if not isinstance(source, ast.PathExpression) or not source.steps:
         return source
-    if isinstance(condition, ast.Quantified):
-        return source
-    for part in split(condition, ast.And):
+    for part in conditions:
         if not isinstance(part, ast.Comparison) or part.operator is not ast.Operator.EQ:
             continue
         for key, other in ((part.left, part.right), (part.right, part.left)):
@@ -689,12 +775,14 @@ def _looked_up(variable: str, source: ast.Expression, condition: ast.Expression)
             is_key = key.origin is ast.Origin.VARIABLE and key.variable == variable
             if not is_key or any(map(_has_variables, _predicates(key))):
                 continue
-            if variable in other.free_variables() or other.start is not None:
+            if not other.free_variables() <= scope.keys() - {variable} or other.start is not None:
                 continue
             if any(map(_has_variables, _predicates(other))):
                 continue
             probe = other
             if other.origin is ast.Origin.CONTEXT:
+                if f".{variable}" not in scope:
+                    continue
                 probe = replace(other, origin=ast.Origin.VARIABLE, variable=f".{variable}")
             own_key = replace(key, origin=ast.Origin.CONTEXT, variable="")
             equal = ast.Comparison(own_key, ast.Operator.EQ, probe)

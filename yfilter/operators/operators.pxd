@@ -59,6 +59,8 @@ cdef class Scratch:
     cdef object _limits
     cdef object _evaluator
     cdef bint _is_spent
+    cdef long long _tuples_left
+    cdef public bint strict  # errors are raised, whatever could go on without them
 
     cdef bint accepts(self, int symbol, int name) noexcept
     cdef bint passes(self, int test, int symbol, long long node) noexcept
@@ -66,6 +68,7 @@ cdef class Scratch:
     cdef long long behind(self, long long node) noexcept
     cdef int visit(self, long long count) except -1
     cdef int restart(self, long long spent=*) except -1
+    cdef int bind_tuple(self) except -1
     cdef int _look(self) except -1
     cdef int push(self, long long node) except -1
     cdef int turn(self, int base) except -1

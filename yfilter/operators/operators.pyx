@@ -7,7 +7,7 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cmp_to_key, lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
 
@@ -22,13 +22,16 @@ from yfilter.language.atoms import (
     compare,
     is_number,
     negate,
+    order_sign,
     to_double,
 )
 from yfilter.language.budget import (
     MUCH,
     NOT_BEGUN,
+    POINTER_BYTES,
     paced,
     since,
+    too_many_tuples,
     too_many_visits,
     too_much_time,
 )
@@ -40,7 +43,7 @@ from yfilter.language.evaluation import (
     is_of_type,
 )
 from yfilter.language.evaluator import effective_boolean
-from yfilter.language.function_library import applied, rounded
+from yfilter.language.function_library import applied, identity_of, rounded
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.memo import FEW, EqualityIndex
@@ -303,6 +306,7 @@ cdef class Scratch:
         self._limits = limits
         self._evaluator: MessageEvaluator | None = None
         self._is_spent = False
+        self.strict = False
         self.begin(ElementStream())
 
     def begin(self, stream: ElementStream) -> None:
@@ -326,7 +330,15 @@ cdef class Scratch:
         self._step = _FIRST_STEP
         self.top = 0
         self.position = self.size = 1
+        self._tuples_left = self._limits.tuples_max
         self._is_spent = True
+        return 0
+
+    cdef int bind_tuple(self) except -1:
+        """A ``for`` clause binds one more.  Raises MatchLimitExceeded."""
+        self._tuples_left -= 1
+        if self._tuples_left < 0:
+            raise too_many_tuples(self._limits)
         return 0
 
     cdef bint accepts(self, int symbol, int name) noexcept:
@@ -887,6 +899,14 @@ cdef class Variable:
 
     def __init__(self) -> None:
         self.node = ROOT
+
+    cdef object held(self):
+        """What ``hold`` takes, to be what it is now."""
+        return self.node
+
+    cdef int hold(self, held) except -1:
+        self.node = held
+        return 0
 
 
 cdef class Row:
@@ -1935,6 +1955,8 @@ cdef int _filter(Scratch scratch, predicates, int base) except -1:
                 if not predicate.holds(node):
                     continue
             except DynamicError:
+                if scratch.strict:
+                    raise
                 continue
             scratch.nodes[kept] = node
             kept += 1
@@ -2253,6 +2275,9 @@ cdef class PathJoin(Equality):
         return max(left) >= min(right)
 
 
+cdef class ItemVariable
+
+
 cdef class Bound(Operator):
     """An expression in which a variable ranges over a source: one that is a Variable over nodes,
     an ItemVariable over items of any kind."""
@@ -2261,8 +2286,6 @@ cdef class Bound(Operator):
     cdef object variable
     cdef Operator source, rest
     cdef bint _of_nodes
-    cdef int _base
-    cdef list _items
 
     def __init__(
         self, scratch: Scratch, variable: Variable | ItemVariable | NodesVariable,
@@ -2277,25 +2300,19 @@ cdef class Bound(Operator):
         self.is_costly = True
         self._of_nodes = isinstance(variable, Variable)
 
-    cdef int look_up(self, long long node) except -1:
-        """How many nodes or items there are, which ``bind`` takes by their places."""
+    cdef list look_up(self, long long node):
+        """The items; None for nodes, which are on the stack then."""
         if not self._of_nodes:
-            self._items = list(self.source.value(node))
-            return len(self._items)
-        self._base = (<Nodes>self.source).collect(node)
-        return self.scratch.top - self._base
+            return list(self.source.value(node))
+        (<Nodes>self.source).collect(node)
+        return None
 
-    cdef int bind(self, int place) except -1:
+    cdef int bind(self, list items, int base, int place) except -1:
         self.scratch.visit(1)
         if self._of_nodes:
-            (<Variable>self.variable).node = self.scratch.nodes[self._base + place]
+            (<Variable>self.variable).node = self.scratch.nodes[base + place]
         else:
-            (<ItemVariable>self.variable)._items = [self._items[place]]
-        return 0
-
-    cdef int leave(self) except -1:
-        if self._of_nodes:
-            self.scratch.top = self._base
+            (<ItemVariable>self.variable)._items = [items[place]]
         return 0
 
 
@@ -2323,34 +2340,61 @@ cdef class Ranging(Bound):
         cdef bint answer = self._every
         cdef bint holds
         cdef int i
+        cdef int base = self.scratch.top
         self._outer.node = node
-        for i in range(self.look_up(node)):
-            self.bind(i)
+        items = self.look_up(node)
+        for i in range(self.scratch.top - base if items is None else len(items)):
+            self.bind(items, base, i)
             try:
                 holds = self.rest.holds(node)
             except DynamicError:
+                if self.scratch.strict:
+                    raise
                 holds = False
             if holds != self._every:
                 answer = not self._every
                 break
-        self.leave()
+        self.scratch.top = base
         return answer
 
 
 cdef class Binding(Bound):
-    """``for`` of a FLWOR expression, with what stands behind it."""
+    """``for`` of a FLWOR expression, with what stands behind it; ``place``: the variable of the
+    position, if there is one."""
+
+    cdef ItemVariable _place
+
+    def __init__(
+        self, scratch: Scratch, variable: Variable | ItemVariable | NodesVariable,
+        source: Operator, rest: Operator, place: ItemVariable | None = None
+    ) -> None:
+        super().__init__(scratch, variable, source, rest)
+        self._place = place
+        self.free -= {place}
 
     cdef object value(self, long long node):
-        cdef int i
-        found: list[Item] = []
-        for i in range(self.look_up(node)):
-            self.bind(i)
-            found += self.rest.value(node)
-        self.leave()
-        return found
+        return self._each(node, False)
 
     cdef object items(self, long long node):
-        return self.scratch.evaluator().atoms(self.value(node))
+        return self._each(node, True)
+
+    cdef list _each(self, long long node, bint is_of_atoms):
+        """What stands behind it comes to, for one node or item after another."""
+        cdef int i
+        cdef int base = self.scratch.top
+        cdef list found = []
+        items = self.look_up(node)
+        for i in range(self.scratch.top - base if items is None else len(items)):
+            self.scratch.bind_tuple()
+            self.bind(items, base, i)
+            if self._place is not None:
+                self._place._items = [i + 1]
+            made = self.rest.items(node) if is_of_atoms else self.rest.value(node)
+            if made:
+                self.scratch.visit(len(made))
+                found += made
+        self.scratch.top = base
+        return found
 
 
 cdef class Let(Binding):
@@ -2400,6 +2444,204 @@ cdef class LetNodes(Nodes):
     cdef int collect(self, long long node) except -1:
         self._let.name(node)
         return (<Nodes>self._let.rest).collect(node)
+
+
+# -------------------------------------------------------------------------------------------------
+# ``group by`` and ``order by``: the tuples of the clauses in front of them are gathered first.
+#
+# The innermost of these clauses has Gathered behind it, which keeps of each tuple the values of the
+# keys and what the variables are bound to, and yields nothing.  Then whoever gathers binds them
+# again, tuple by tuple, for what stands behind.
+
+
+cdef object _held(variable):
+    if isinstance(variable, Variable):
+        return (<Variable>variable).held()
+    if isinstance(variable, NodesVariable):
+        return (<NodesVariable>variable)._bound
+    return (<ItemVariable>variable)._items
+
+
+cdef int _hold(variable, held) except -1:
+    """Bind a variable to what it was bound to before, as ``_held`` had it."""
+    if isinstance(variable, Variable):
+        (<Variable>variable).hold(held)
+    elif isinstance(variable, NodesVariable):
+        (<NodesVariable>variable)._bound = held
+    else:
+        (<ItemVariable>variable)._items = held
+    return 0
+
+
+cdef class Gathered(Operator):
+    """The end of clauses whose tuples are gathered: of each the atomic values of the ``keys``, None
+    for nothing, and what ``variables`` are bound to.  A key that has a variable in ``names`` is
+    bound to it, for the keys behind."""
+
+    cdef Scratch _scratch
+    cdef tuple variables, keys, names
+    cdef list tuples
+
+    def __init__(
+        self, scratch: Scratch, variables: Sequence[Variable | ItemVariable | NodesVariable],
+        keys: Sequence[Operator], names: Sequence[ItemVariable] = ()
+    ) -> None:
+        super().__init__(keys)
+        self._scratch = scratch
+        self.variables = tuple(variables)
+        self.keys = tuple(keys)
+        self.names = tuple(names)
+        self.free = (self.free - frozenset(names)) | frozenset(variables)
+        self.tuples: list[tuple[list[Atom | None], list[Any]]] = []
+
+    cdef object value(self, long long node):
+        cdef Operator key
+        cdef int i
+        values: list[Atom | None] = []
+        try:
+            for i in range(len(self.keys)):
+                key = self.keys[i]
+                atom = key.atom(node)
+                if self.names:
+                    atom = str(atom) if isinstance(atom, Untyped) else atom
+                    (<ItemVariable>self.names[i])._items = [] if atom is None else [atom]
+                values.append(atom)
+        except DynamicError:  # the tuple is left out
+            if self._scratch.strict:
+                raise
+            return []
+        self.tuples.append((values, [_held(variable) for variable in self.variables]))
+        return []
+
+
+cdef class Gathering(Operator):
+    """The clauses up to a Gathered, and what stands ``rest`` behind it."""
+
+    cdef Scratch scratch
+    cdef Operator source, rest
+    cdef Gathered end
+
+    def __init__(
+        self, scratch: Scratch, source: Operator, end: Gathered, rest: Operator,
+        bound: Iterable[Variable | ItemVariable | NodesVariable]
+    ) -> None:
+        """``bound``: the variables that ``rest`` sees and nothing around does."""
+        super().__init__((source, rest))
+        self.scratch = scratch
+        self.source = source
+        self.end = end
+        self.rest = rest
+        self.free = source.free | (rest.free - frozenset(bound))
+        self.is_costly = True
+
+    cdef list gather(self, long long node):
+        """The tuples, with their keys."""
+        outer, self.end.tuples = self.end.tuples, []
+        try:
+            self.source.value(node)
+            return self.end.tuples
+        finally:
+            self.end.tuples = outer
+
+    cdef list tuples(self, long long node):
+        """What variables are to be bound to, for one tuple behind another."""
+        raise NotImplementedError
+
+    cdef int bind(self, held) except -1:
+        raise NotImplementedError
+
+    cdef object value(self, long long node):
+        cdef list found = []
+        for held in self.tuples(node):
+            self.bind(held)
+            made = self.rest.value(node)
+            self.scratch.visit(len(made))
+            found += made
+        return found
+
+    cdef object items(self, long long node):
+        cdef list found = []
+        for held in self.tuples(node):
+            self.bind(held)
+            made = self.rest.items(node)
+            self.scratch.visit(len(made))
+            found += made
+        return found
+
+
+cdef class OrderBy(Gathering):
+    """``order by``: equal tuples stay as they came."""
+
+    cdef tuple _orders
+
+    def __init__(
+        self, scratch: Scratch, source: Operator, end: Gathered, rest: Operator,
+        orders: Iterable[tuple[bool, bool]]
+    ) -> None:
+        """``orders``: of each key whether it is descending, and whether nothing is greatest."""
+        super().__init__(scratch, source, end, rest, end.variables)
+        self._orders = tuple(orders)
+
+    cdef list tuples(self, long long node):
+        found = self.gather(node)
+        found.sort(key=cmp_to_key(self._compared))
+        return [held for _, held in found]
+
+    def _compared(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> int:
+        self.scratch.visit(1)
+        for order, left, right in zip(self._orders, one[0], other[0]):
+            sign = order_sign(left, right, order[1])
+            if sign:
+                return -sign if order[0] else sign
+        return 0
+
+    cdef int bind(self, held) except -1:
+        cdef int i
+        for i in range(len(self.end.variables)):
+            _hold(self.end.variables[i], held[i])
+        return 0
+
+
+cdef class GroupBy(Gathering):
+    """``group by``: a key is its value, another variable all its items."""
+
+    cdef tuple _variables
+
+    def __init__(
+        self, scratch: Scratch, source: Operator, end: Gathered, rest: Operator,
+        variables: Sequence[ItemVariable | NodesVariable]
+    ) -> None:
+        """``variables``: for those of ``end``, of a group."""
+        super().__init__(scratch, source, end, rest, (*end.names, *variables))
+        self._variables = tuple(variables)
+
+    cdef list tuples(self, long long node):
+        cdef int i
+        groups: dict[object, tuple[list[Atom | None], list[list[Any]]]] = {}
+        sizes = 0
+        for values, held in self.gather(node):
+            identity = tuple(None if atom is None else identity_of(atom) for atom in values)
+            group = groups.get(identity)
+            if group is None:
+                group = groups[identity] = values, [[] for _ in held]
+            for i in range(len(held)):
+                if isinstance(held[i], list):
+                    group[1][i].extend(held[i])
+                    sizes += len(held[i])
+                else:
+                    group[1][i].append(held[i])
+        if sizes > MUCH:
+            self.scratch.evaluator().charge_memory(POINTER_BYTES * sizes)
+        return list(groups.values())
+
+    cdef int bind(self, held) except -1:
+        cdef int i
+        values, groups = held
+        for i in range(len(values)):
+            (<ItemVariable>self.end.names[i])._items = [] if values[i] is None else [values[i]]
+        for i in range(len(groups)):
+            _hold(self._variables[i], groups[i])
+        return 0
 
 
 # -------------------------------------------------------------------------------------------------
