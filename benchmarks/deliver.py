@@ -11,7 +11,7 @@ flwor     FLWOR profiles with ``or``, ``contains`` and ``not`` mixed
 returns   what is copied into constructed elements, beside lxml and Saxon
 cliff     profiles of one operator each, and of one form each with 1 to 1,000 elements a
           message, beside equalities that are as selective, and forms beside lxml too
-rules     the rules of EN 16931 on invoices, beside their stylesheet in Saxon; needs ``--rules``
+rules     Schematron rule sets, each beside its stylesheet in Saxon; needs ``--rules``
 grouping  2,000 distinct values grouped
 links     messages cut for 1, 8 and 32 links
 ========  ========================================================================================
@@ -73,10 +73,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             f"--{group}", nargs="*", choices=names, default=list(names), help="of cliff"
         )
     parser.add_argument(
-        "--rules", metavar="DIR", type=Path, help="a checkout of eInvoicing-EN16931"
-    )
-    parser.add_argument(
-        "--rules-syntax", choices=("cii", "ubl"), default="cii", help="default: cii"
+        "--rules",
+        metavar="DIR",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="a rule set each: a folder with a schema, its stylesheet and messages",
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
     parser.add_argument("--build", choices=("compiled", "reference"), help="default: what is there")
@@ -129,8 +131,6 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
         cpu_clock=options.clock == "cpu",
         operators=options.operators,
         forms=options.forms,
-        rules=str(options.rules.resolve()) if options.rules else "",
-        syntax=options.rules_syntax,
     )
     if options.quick:
         base = replace(base, warmup=5, measured=6, seconds=1.0, sample=6, checked=1)
@@ -141,10 +141,12 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
                 yield replace(base, part=part, number=_LARGER, suffix=f"_{_LARGER}")
         elif part == "cliff":
             yield from _cliff_jobs(base, options)
-        elif part == "rules" and not options.rules:
-            if options.part:
+        elif part == "rules":
+            if options.part and not options.rules:
                 raise BenchmarkError("the part rules needs --rules DIR")
-            report.remark("without --rules DIR, a checkout of eInvoicing-EN16931, no rules")
+            for folder in options.rules:
+                suffix = f"_{folder.resolve().name}"
+                yield replace(base, part=part, rules=str(folder.resolve()), suffix=suffix)
         else:
             yield replace(base, part=part, number=options.flwor_number)
 

@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+from onyx.rule_sets import folder_reader
 from yfilter import Matcher, parse_profile
 from yfilter.matcher import check_profile
 from yfilter.schematron import RuleSet, compile_schematron
@@ -27,11 +28,11 @@ class Imported(NamedTuple):
     placed: float
 
 
-def import_seconds(schema: Path, rules: RuleSet) -> Imported:
-    """Of the rule set in a file, which was compiled once."""
+def import_seconds(schema: Path, folder: Path, rules: RuleSet) -> Imported:
+    """Of the rule set in a file, which includes files below a folder, and was compiled once."""
     texts = [rule.text for rule in rules.profiles]
     return Imported(
-        _in_another_process(partial(_compile, schema)),
+        _in_another_process(partial(_compile, schema, folder)),
         _in_another_process(partial(_check, texts)),
         _in_another_process(partial(_place, texts)),
     )
@@ -48,8 +49,9 @@ def _timed(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _compile(schema: Path) -> None:
-    compile_schematron(schema.read_bytes(), file=schema.name)
+def _compile(schema: Path, folder: Path) -> None:
+    read = folder_reader(schema.parent, folder)
+    compile_schematron(schema.read_bytes(), file=schema.name, read=read)
 
 
 def _check(texts: Sequence[str]) -> None:

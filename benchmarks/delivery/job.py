@@ -36,7 +36,7 @@ class DeliverJob:
     checked    messages whose results are compared, and ``sample`` profiles of them
     operators  of ``cliff``, names of OPERATORS
     forms      of ``forms``, names of FORMS; ``elements`` in a message
-    rules      a checkout of the rules; ``syntax`` is "cii" or "ubl"
+    rules      the folder of a rule set
     """
 
     part: str
@@ -53,7 +53,6 @@ class DeliverJob:
     forms: Sequence[str] = ()
     elements: int = 100
     rules: str = ""
-    syntax: str = "cii"
 
     def clock(self) -> Clock:
         """Nanoseconds by the clock to be used."""

@@ -29,7 +29,7 @@ from yfilter.schematron.schema_reader import NAMESPACES, read_schema
 
 BYTES_MAX = 200_000
 _VALUES = ("", "X", "0", "-1", "99", "2.555", "1000000", "S", "AE", "EUR", "VAT", "2026-01-01", " ")
-_OTHERS = (*NAMESPACES, "http://www.w3.org/1999/XSL/Transform", "http://www.w3.org/2001/XMLSchema")
+_OTHERS = (*NAMESPACES, "http://www.w3.org/1999/XSL/Transform")
 
 Fired = Counter[tuple[str, str, str]]
 
@@ -101,7 +101,7 @@ def compare_rules(folder: Path, mutations: int, seed: int) -> RulesResult:
         texts = tuple(rule.text for rule in rules.profiles)
         if rules.total and texts not in seen:
             seen.add(texts)
-            messages = list(_messages(folder / file.relative_to(folder).parts[0]))
+            messages = list(messages_below(folder / file.relative_to(folder).parts[0], BYTES_MAX))
             reports.append(_compared(folder, file, rules, messages, mutations, seed))
     return RulesResult(reports, seed)
 
@@ -181,10 +181,11 @@ def _text(message: bytes) -> str:
     return str(lxml.etree.tostring(lxml.etree.fromstring(message), encoding="unicode"))
 
 
-def _messages(folder: Path) -> Iterator[bytes]:
-    """The XML files below a folder that are no schemas and no stylesheets."""
+def messages_below(folder: Path, bytes_max: int) -> Iterator[bytes]:
+    """The files of up to ``bytes_max`` below a folder that are named ``.xml`` and are neither a
+    Schematron schema nor a stylesheet."""
     for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() == ".xml" and path.stat().st_size <= BYTES_MAX:
+        if path.suffix.lower() == ".xml" and path.stat().st_size <= bytes_max:
             try:
                 root = lxml.etree.fromstring(path.read_bytes())
             except lxml.etree.XMLSyntaxError:

@@ -74,36 +74,32 @@ SCHEMA = """<schema xmlns="http://purl.oclc.org/dsdl/schematron">
     <rule context="/o:order"><assert id="name" test="@name != '&amp;'">A name.</assert></rule>
   </pattern>
 </schema>"""
-# What the stylesheet of a schema would do at length.
-STYLESHEET = """<xsl:stylesheet version="3.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
-  <xsl:template match="/"><done><xsl:value-of select="count(//@*)"/></done></xsl:template>
-</xsl:stylesheet>"""
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A checkout as that of EN 16931, with other rules."""
-    for name in ("schematron/preprocessed", "xslt", "examples"):
-        (tmp_path / "cii" / name).mkdir(parents=True)
-    name = "EN16931-CII-validation"
-    folder = tmp_path / "cii"
-    (folder / "schematron" / "preprocessed" / f"{name}-preprocessed.sch").write_text(SCHEMA)
-    (folder / "xslt" / f"{name}.xslt").write_text(STYLESHEET)
+@needs_saxon
+def test_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "orders"
+    (folder / "examples").mkdir(parents=True)
+    (folder / "order.sch").write_text(SCHEMA)
+    (folder / "a part.sch").write_text("<pattern/>")
     for number in range(3):
         (folder / "examples" / f"{number}.xml").write_text(
             f'<order xmlns="urn:order" name="a"><item n="{number}"/><item n="4"/></order>'
         )
-    return tmp_path
+    values = measured(capsys, "--part", "rules", "--rules", str(folder))
+    assert values["rules_number_orders"] == 3
+    assert values["rules_refused_orders"] == 0
+    assert values.keys() >= {
+        f"{key}_orders"
+        for key in ("rules_ms", "saxon_rules_ms", "rules_checked", "rules_imported_per_s")
+    }
 
 
-@needs_saxon
-def test_rules(capsys: pytest.CaptureFixture[str], checkout: Path) -> None:
-    values = measured(capsys, "--part", "rules", "--rules", str(checkout))
-    assert values["rules_number"] == 3
-    assert values["rules_refused"] == 0
-    assert values.keys() >= {"rules_ms", "saxon_rules_ms", "rules_checked", "rules_imported_per_s"}
+def test_rules_need_a_rule_set(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["deliver", "--part", "rules"]) == 2
     assert "needs --rules" in capsys.readouterr().err
+    assert main(["deliver", "--part", "rules", "--rules", str(tmp_path)]) == 2
+    assert "no schema" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", OPERATORS)
