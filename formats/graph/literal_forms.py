@@ -26,7 +26,7 @@ _XSD = XSD.encode()
 NO_VALUE, DOUBLE, FLOAT, DECIMAL, DATE_TIME, DATE_TIME_STAMP, DATE, INTEGER = range(8)
 
 # The derived integer types, with the least and the greatest of their values.
-_INTEGERS: tuple[tuple[bytes, int | None, int | None], ...] = (
+INTEGER_TYPES: tuple[tuple[bytes, int | None, int | None], ...] = (
     (b"integer", None, None),
     (b"long", -(2**63), 2**63 - 1),
     (b"int", -(2**31), 2**31 - 1),
@@ -48,7 +48,7 @@ _KINDS = {
     _XSD + b"dateTime": DATE_TIME,
     _XSD + b"dateTimeStamp": DATE_TIME_STAMP,
     _XSD + b"date": DATE,
-    **{_XSD + row[0]: INTEGER + at for at, row in enumerate(_INTEGERS)},
+    **{_XSD + row[0]: INTEGER + at for at, row in enumerate(INTEGER_TYPES)},
 }
 _INTEGER_FORM = re.compile(rb"[+-]?[0-9]+")
 _DECIMAL_FORM = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -94,7 +94,7 @@ def _integer(lexical: bytes, row: int) -> bytes:
     if not _INTEGER_FORM.fullmatch(lexical):
         return b""
     number = _tellable(lexical)
-    _, least, greatest = _INTEGERS[row]
+    _, least, greatest = INTEGER_TYPES[row]
     if least is not None or greatest is not None:
         digits = lexical.lstrip(b"+-").lstrip(b"0") or b"0"
         # Beyond twenty digits only the sign decides.

@@ -29,16 +29,15 @@ from yfilter.graph.group_variables import (
     possible,
     without_filters,
 )
-from yfilter.graph.term_values import TermValue, value_of
-from yfilter.graph.value_operators import (
+from yfilter.graph.term_values import (
+    TermValue,
     arithmetic,
-    at_most,
+    compared,
     effective_truth,
-    equal,
-    less,
     negated,
     negative,
     of_truth,
+    value_of,
 )
 from yfilter.language.budget import Budget
 from yfilter.language.comparison import Operator as Relation
@@ -72,7 +71,8 @@ class FilterCompiler:
                 inner = self.condition(operand)
                 return lambda run: negated(inner(run))
             case sparql.FilterComparison(left, operator, right):
-                return _comparison(self.expression(left), operator, self.expression(right))
+                one, other = self.expression(left), self.expression(right)
+                return lambda run: compared(one(run), operator, other(run))
             case sparql.Membership(operand, choices, is_negated):
                 found = _membership(self.expression(operand), [*map(self.expression, choices)])
                 return (lambda run: negated(found(run))) if is_negated else found
@@ -133,29 +133,13 @@ def _joined(parts: list[op.Condition], decisive: bool) -> op.Condition:
     return hold
 
 
-def _comparison(left: op.Expression, operator: Relation, right: op.Expression) -> op.Condition:
-    match operator:
-        case Relation.EQ:
-            return lambda run: equal(left(run), right(run))
-        case Relation.NE:
-            return lambda run: negated(equal(left(run), right(run)))
-        case Relation.LT:
-            return lambda run: less(left(run), right(run))
-        case Relation.LE:
-            return lambda run: at_most(left(run), right(run))
-        case Relation.GT:
-            return lambda run: less(right(run), left(run))
-        case Relation.GE:
-            return lambda run: at_most(right(run), left(run))
-
-
 def _membership(operand: op.Expression, choices: list[op.Expression]) -> op.Condition:
     def hold(run: op.Run) -> bool | None:
         value = operand(run)
         truth: bool | None = False
         for choice in choices:
             run.budget.charge()
-            found = equal(value, choice(run))
+            found = compared(value, Relation.EQ, choice(run))
             if found is True:
                 return True
             if found is None:

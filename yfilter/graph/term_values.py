@@ -1,156 +1,154 @@
-"""TermValue: a term with what it means to a filter, by its datatype."""
+"""TermValue: a term with its value, an atomic value of XPath; the operators of filters on values.
+
+None is SPARQL's type error, of an operand as of a result (SPARQL 1.1, section 17).
+"""
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Callable
-from enum import IntEnum
 
 from formats.graph.vocabulary import XSD
-from yfilter.graph.moments import Moment, parse_moment
-from yfilter.graph.query_ast import BlankNode, GroundTerm, Iri
-from yfilter.language.atoms import BOOLEANS
-from yfilter.language.numbers import parse_decimal, parse_double, parse_integer
+from yfilter.graph.query_ast import GroundTerm, LiteralTerm
+from yfilter.language import atoms
+from yfilter.language.atoms import atom_text, from_text, is_number, type_name
+from yfilter.language.comparison import Operator
+from yfilter.language.nodes import Atom, DynamicError
+from yfilter.language.temporal import Temporal
 
-XSD_STRING = XSD + "string"
-XSD_BOOLEAN = XSD + "boolean"
-XSD_INTEGER = XSD + "integer"
-XSD_DECIMAL = XSD + "decimal"
-XSD_FLOAT = XSD + "float"
-XSD_DOUBLE = XSD + "double"
-XSD_DATE_TIME = XSD + "dateTime"
-XSD_DATE = XSD + "date"
-
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN")
-_WHITE = " \t\n\r"
-
-
-class ValueKind(IntEnum):
-    """What operators tell apart; the numbers in their order of promotion."""
-
-    IRI = 0
-    BLANK = 1
-    STRING = 2
-    TAGGED = 3
-    BOOLEAN = 4
-    INTEGER = 5
-    DECIMAL = 6
-    FLOAT = 7
-    DOUBLE = 8
-    DATE_TIME = 9
-    DATE = 10
-    OTHER = 11  # of a datatype that no operator knows
-    INVALID = 12  # of one that it knows, but not a lexical form of it
+WHITE = " \t\n\r"
+_COUNTED = frozenset(f"{XSD}{name}" for name in ("boolean", "decimal", "float", "double"))
+_READ = frozenset(f"{XSD}{name}" for name in ("string", "dateTime", "date")) | _COUNTED
+_TEXT_MAX = 1 << 20  # characters of a string that a function makes
 
 
 class TermValue:
-    """``value``: str of a string, with a language or not, bool, int, Decimal, float, Moment, or the
-    bool that an invalid one counts as; else None.  ``number``: the term's in the message, or 0."""
+    """``atom``: None of an IRI, a blank node, and a literal that is no value of a known datatype;
+    a text with a language is a str.  ``number``: the term's in the message, or 0."""
 
-    __slots__ = ("is_number", "kind", "number", "term", "value")
+    __slots__ = ("_term", "atom", "language", "number")
 
-    def __init__(self, term: GroundTerm, kind: ValueKind, value: object = None) -> None:
-        self.term = term
-        self.kind = kind
-        self.value = value
+    def __init__(self, term: GroundTerm | None, atom: Atom | None, language: str = "") -> None:
+        self._term = term
+        self.atom = atom
+        self.language = language
         self.number = 0
-        self.is_number = ValueKind.INTEGER <= kind <= ValueKind.DOUBLE
 
     @property
-    def is_text(self) -> bool:
-        """A string, with a language or without."""
-        return self.kind is ValueKind.STRING or self.kind is ValueKind.TAGGED
+    def term(self) -> GroundTerm:
+        """The term, in the canonical form where the value was computed."""
+        if self._term is None:
+            assert self.atom is not None
+            text = atom_text(self.atom)
+            if self.language:
+                self._term = LiteralTerm(text, language=self.language)
+            else:
+                self._term = LiteralTerm(text, XSD + type_name(self.atom).removeprefix("xs:"))
+        return self._term
 
     @property
     def is_literal(self) -> bool:
-        return self.kind >= ValueKind.STRING
+        return self._term is None or isinstance(self._term, LiteralTerm)
+
+    @property
+    def text(self) -> str | None:
+        """The characters of a string without a language; None of anything else."""
+        return self.atom if isinstance(self.atom, str) and not self.language else None
 
 
 def value_of(term: GroundTerm) -> TermValue:
     """The value of a term."""
-    if isinstance(term, Iri):
-        return TermValue(term, ValueKind.IRI)
-    if isinstance(term, BlankNode):
-        return TermValue(term, ValueKind.BLANK)
+    if not isinstance(term, LiteralTerm):
+        return TermValue(term, None)
     if term.language:
-        return TermValue(term, ValueKind.TAGGED, term.lexical)
-    if term.datatype == XSD_STRING:
-        return TermValue(term, ValueKind.STRING, term.lexical)
-    known = _READERS.get(term.datatype)
-    if known is None:
-        return TermValue(term, ValueKind.OTHER)
-    kind, read = known
-    value = read(term.lexical.strip(_WHITE))
-    if value is None:
-        is_false = kind is ValueKind.BOOLEAN or ValueKind.INTEGER <= kind <= ValueKind.DOUBLE
-        return TermValue(term, ValueKind.INVALID, False if is_false else None)
-    return TermValue(term, kind, value)
+        return TermValue(term, term.lexical, term.language)
+    return TermValue(term, read(term.lexical, term.datatype))
 
 
-def read_double(text: str) -> float | None:
-    if _DOUBLE.fullmatch(text) is None:
+def read(lexical: str, datatype: str) -> Atom | None:
+    """The value of a lexical form; None if it is none, and for unknown datatypes."""
+    if datatype == XSD + "string":
+        return lexical
+    if not _is_integer(datatype) and datatype not in _READ:
         return None
-    return parse_double(text.removeprefix("+") if text == "+INF" else text)
+    text = lexical.strip(WHITE)
+    return from_text("INF" if text == "+INF" else text, f"xs:{datatype.removeprefix(XSD)}")
 
 
-def read_float(text: str) -> float | None:
-    value = read_double(text)
-    return None if value is None else as_float(value)
+def _is_integer(datatype: str) -> bool:
+    return datatype.startswith(XSD) and f"xs:{datatype.removeprefix(XSD)}" in atoms.INTEGERS
 
 
-def as_float(value: float) -> float:
-    """The nearest xs:float."""
+def computed(
+    function: Callable[..., Atom], *arguments: object, language: str = ""
+) -> TermValue | None:
+    """The result of a function of XPath; None for its errors and for a text that is too long."""
     try:
-        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    return rounded
+        atom = function(*arguments)
+    except DynamicError:
+        return None
+    if isinstance(atom, str) and len(atom) > _TEXT_MAX:
+        return None
+    return TermValue(None, atom, language)
 
 
-def read_date_time(text: str) -> Moment | None:
-    return parse_moment(text, is_date=False)
+def effective_truth(value: TermValue | None) -> bool | None:
+    """The effective boolean value (17.2.2); false of no lexical form of a number or boolean."""
+    if value is None or isinstance(value.atom, Temporal):
+        return None
+    if value.atom is None:
+        datatype = value.term.datatype if isinstance(value.term, LiteralTerm) else ""
+        return False if datatype in _COUNTED or _is_integer(datatype) else None
+    return bool(value.atom) and value.atom == value.atom
 
 
-def read_date(text: str) -> Moment | None:
-    return parse_moment(text, is_date=True)
-
-
-def _integers_within(least: int | None, most: int | None) -> Callable[[str], int | None]:
-    def read(text: str) -> int | None:
-        value = parse_integer(text)
-        if value is None or (least is not None and value < least):
+def compared(left: TermValue | None, relation: Operator, right: TermValue | None) -> bool | None:
+    """A comparison (17.3 and 17.4.1.7)."""
+    if left is None or right is None:
+        return None
+    is_equality = relation is Operator.EQ or relation is Operator.NE
+    one, other = left.atom, right.atom
+    if one is None or other is None or left.language or right.language:
+        is_same = is_equality and left.term == right.term
+        is_unknown = left.is_literal and right.is_literal and not (left.language or right.language)
+        if not is_equality or (is_unknown and not is_same):
             return None
-        return None if most is not None and value > most else value
+        return is_same is (relation is Operator.EQ)
+    if type(one) is type(other) and not isinstance(one, Temporal):
+        return relation.holds(one, other)  # PERF: most comparisons are of one type
+    if isinstance(one, Temporal) and isinstance(other, Temporal) and one.type == other.type:
+        order = one.order(other)
+        return None if order is None else relation.holds(order, 0)
+    try:
+        return atoms.compare(one, relation, other)
+    except DynamicError:  # of values of two kinds
+        return relation is Operator.NE if is_equality else None
 
-    return read
+
+def arithmetic(operator: str, left: TermValue | None, right: TermValue | None) -> TermValue | None:
+    """``+ - * /`` of two numbers."""
+    if left is None or right is None or left.atom is None or right.atom is None:
+        return None
+    if not (is_number(left.atom) and is_number(right.atom)):
+        return None
+    name = "div" if operator == "/" else operator
+    return computed(atoms.arithmetic, name, left.atom, right.atom)
 
 
-_INTEGER_RANGES: dict[str, tuple[int | None, int | None]] = {
-    "integer": (None, None),
-    "nonPositiveInteger": (None, 0),
-    "negativeInteger": (None, -1),
-    "nonNegativeInteger": (0, None),
-    "positiveInteger": (1, None),
-    "long": (-(2**63), 2**63 - 1),
-    "int": (-(2**31), 2**31 - 1),
-    "short": (-(2**15), 2**15 - 1),
-    "byte": (-128, 127),
-    "unsignedLong": (0, 2**64 - 1),
-    "unsignedInt": (0, 2**32 - 1),
-    "unsignedShort": (0, 2**16 - 1),
-    "unsignedByte": (0, 255),
-}
+def negative(value: TermValue | None) -> TermValue | None:
+    """Unary minus."""
+    return None if value is None or value.atom is None else computed(atoms.negate, value.atom)
 
-_READERS: dict[str, tuple[ValueKind, Callable[[str], object]]] = {
-    **{
-        XSD + name: (ValueKind.INTEGER, _integers_within(*bounds))
-        for name, bounds in _INTEGER_RANGES.items()
-    },
-    XSD_DECIMAL: (ValueKind.DECIMAL, parse_decimal),
-    XSD_FLOAT: (ValueKind.FLOAT, read_float),
-    XSD_DOUBLE: (ValueKind.DOUBLE, read_double),
-    XSD_BOOLEAN: (ValueKind.BOOLEAN, BOOLEANS.get),
-    XSD_DATE_TIME: (ValueKind.DATE_TIME, read_date_time),
-    XSD_DATE: (ValueKind.DATE, read_date),
-}
+
+def negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def of_truth(truth: bool | None) -> TermValue | None:
+    """An xsd:boolean."""
+    if truth is None:
+        return None
+    return TRUE if truth else FALSE
+
+
+TRUE = TermValue(LiteralTerm("true", XSD + "boolean"), True)
+FALSE = TermValue(LiteralTerm("false", XSD + "boolean"), False)

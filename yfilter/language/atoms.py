@@ -27,9 +27,9 @@ from math import copysign, fmod, inf, isfinite, isinf, isnan, nan, trunc
 from typing import Any, TypeGuard
 
 from formats.characters import is_colonless_name
+from formats.graph.literal_forms import INTEGER_TYPES
 from yfilter.language.comparison import Operator
 from yfilter.language.elementpath_bridge import evaluate
-from yfilter.language.functions import TYPES
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.numbers import (
     DECIMALS,
@@ -46,7 +46,6 @@ from yfilter.language.temporal import (
     MOMENTS,
     Temporal,
     duration_text,
-    is_beyond,
     parse_duration,
     parse_temporal,
 )
@@ -67,14 +66,9 @@ _WHITE = re.compile(f"[{_SPACE}]")
 DURATIONS_ORDERED = frozenset(("xs:dayTimeDuration", "xs:yearMonthDuration"))
 ORDERED = DURATIONS_ORDERED | {"xs:hexBinary", "xs:base64Binary"}
 _MONTHS_MAX, _SECONDS_MAX = 1 << 31, 1 << 63
-_INTEGERS = frozenset(
-    f"xs:{name}"
-    for name in (
-        *("long", "int", "short", "byte", "nonNegativeInteger", "nonPositiveInteger"),
-        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
-        *("positiveInteger", "negativeInteger"),
-    )
-)
+INTEGERS = {f"xs:{name.decode()}": bounds for name, *bounds in INTEGER_TYPES}
+"""xs:integer and the types derived from it, with the least and the greatest of their values."""
+_OWN = MOMENTS | INTEGERS.keys() | {"xs:boolean", "xs:decimal", "xs:double", "xs:float"}
 _ASCII = frozenset(
     f"xs:{name}"
     for name in (
@@ -127,8 +121,8 @@ def cast(atom: Atom, type_name: str) -> Atom:
         raise DynamicError("XPTY0004", f"an xs:anyURI cannot be cast to {type_name}")
     if type_name in DURATIONS and (isinstance(atom, str) or is_duration(atom)):
         return _to_duration(atom, type_name)
-    if (type_name not in TYPES and type_name != "xs:time") or isinstance(atom, Opaque):
-        if isinstance(atom, str) and not _is_lexical(atom.strip(_SPACE), type_name):
+    if type_name not in _OWN or isinstance(atom, Opaque):
+        if isinstance(atom, str) and type_name in _ASCII and not atom.isascii():
             raise _no_value(atom, type_name)
         try:
             return _one(f"$a0 cast as {type_name}", atom)
@@ -137,11 +131,11 @@ def cast(atom: Atom, type_name: str) -> Atom:
                 raise
             raise _no_value(atom, type_name) from None
     if isinstance(atom, str):
-        found = _from_text(atom, type_name)
+        found = from_text(atom.strip(_SPACE), type_name)
         if found is None:
-            if type_name in MOMENTS and is_beyond(atom):
-                raise DynamicError("FODT0001", "a year that is not from 1 to 9999")
             raise _no_value(atom, type_name)
+        if isinstance(found, Temporal) and found.cycles:
+            raise DynamicError("FODT0001", "a year that is not from 1 to 9999")
         return found
     if isinstance(atom, Temporal):
         moment = atom.as_type(type_name)
@@ -152,13 +146,17 @@ def cast(atom: Atom, type_name: str) -> Atom:
         raise DynamicError("XPTY0004", f"a number or boolean cannot be cast to {type_name}")
     if type_name == "xs:boolean":
         return bool(atom) and atom == atom  # noqa: PLR0124  NaN is false
-    if type_name == "xs:double":
-        return to_double(atom)
+    if type_name in ("xs:double", "xs:float"):
+        number = to_double(atom)
+        return Float(number) if type_name == "xs:float" else number
     if isinstance(atom, float) and (isnan(atom) or isinf(atom)):
         raise DynamicError("FOCA0002", f"{number_text(atom)} is no {type_name}")
-    if type_name == "xs:integer":
-        return trunc(atom)
-    return Decimal(atom)
+    if type_name == "xs:decimal":
+        return Decimal(atom)
+    whole = trunc(atom)
+    if not _is_within(whole, type_name):
+        raise _no_value(atom, type_name)
+    return whole
 
 
 def _no_value(atom: Atom, type_name: str) -> DynamicError:
@@ -187,28 +185,28 @@ def to_double(atom: Atom) -> float:
         return inf if atom > 0 else -inf
 
 
-def _from_text(text: str, type_name: str) -> Atom | None:
-    stripped = text.strip(_SPACE)
+def from_text(text: str, type_name: str) -> Atom | None:
+    """The value of a lexical form without white space around it, or None."""
     match type_name:
+        case "xs:boolean":
+            return BOOLEANS.get(text)
+        case "xs:decimal":
+            return parse_decimal(text)
         case "xs:double":
             return parse_double(text)
-        case "xs:boolean":
-            return BOOLEANS.get(stripped)
-        case "xs:integer":
-            return parse_integer(stripped)
-        case "xs:decimal":
-            return parse_decimal(stripped)
-        case _:
+        case "xs:float":
+            double = parse_double(text)
+            return None if double is None else Float(double)
+        case "xs:date" | "xs:dateTime" | "xs:time":
             return parse_temporal(text, type_name)
+    whole = parse_integer(text)
+    return whole if whole is not None and _is_within(whole, type_name) else None
 
 
-def _is_lexical(text: str, type_name: str) -> bool:
-    """False where elementpath would take a text that is no lexical form of a type."""
-    if type_name in _INTEGERS:
-        return parse_integer(text) is not None
-    if type_name == "xs:float":
-        return parse_double(text) is not None
-    return type_name not in _ASCII or text.isascii()
+def _is_within(number: int, type_name: str) -> bool:
+    """Whether an integer is a value of a type derived from xs:integer."""
+    least, most = INTEGERS[type_name]
+    return (least is None or least <= number) and (most is None or number <= most)
 
 
 def qname(namespace: str, lexical: str) -> Opaque:
@@ -348,9 +346,9 @@ def negate(operand: Atom) -> Atom:
     number = _number(operand)
     if isinstance(number, Float):
         return Float(-number)
-    if number == 0 and not isinstance(number, float):
-        return 0
-    return number.copy_negate() if isinstance(number, Decimal) else -number
+    if isinstance(number, Decimal):
+        return number.copy_negate() if number else number.copy_abs()
+    return -number
 
 
 def arithmetic(name: str, left: Atom, right: Atom) -> Atom:

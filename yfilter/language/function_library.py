@@ -261,8 +261,8 @@ def _span(size: int, start: Any, *lengths: Any) -> slice:
     one of the two is nothing or NaN (F&O 3.1, 5.4.3 and 14.1.9)."""
     if start is None or None in lengths:
         return slice(0)
-    first = float(rounded(start))
-    last = first + float(rounded(lengths[0])) if lengths else inf
+    first = to_double(rounded(start))
+    last = first + to_double(rounded(lengths[0])) if lengths else inf
     if isnan(first) or isnan(last):
         return slice(0)
     begin, end = (int(min(max(place, 1), size + 1)) - 1 for place in (first, last))

@@ -1,7 +1,8 @@
 """xs:date, xs:dateTime, xs:time and durations: read, compared, reckoned with, written.
 
-A value without a time zone counts as UTC, so that a result never depends on where it is made.
-Years from 1 to 9999; seconds are exact, with every digit of their fraction.
+A value without a time zone counts as UTC, so that a result never depends on where it is made;
+only ``Temporal.order`` tells where the missing zone matters.  Seconds are exact, with every digit
+of their fraction.  XPath has the years from 1 to 9999, SPARQL all of at most 18 digits.
 """
 
 from __future__ import annotations
@@ -14,11 +15,8 @@ from decimal import ROUND_FLOOR, Decimal
 
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, decimal_text
 
-_BEYOND = re.compile(
-    r"-?([1-9][0-9]{4,}|[0-9]{4})-[0-9]{2}-[0-9]{2}(T.*|Z|[+-][0-9]{2}:[0-9]{2})?", re.DOTALL
-)
 ZONE = r"(Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
-_DAY = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_DAY = r"(-?(?:[1-9][0-9]{4,17}|[0-9]{4}))-([0-9]{2})-([0-9]{2})"
 _CLOCK = r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
 _FORMS = {
     "xs:date": re.compile(_DAY + ZONE),
@@ -26,6 +24,9 @@ _FORMS = {
     "xs:time": re.compile(f"()()(){_CLOCK}{ZONE}"),
 }
 MOMENTS = frozenset(_FORMS)
+_YEAR_MAX = 9999
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097  # the calendar repeats itself
+_ZONE_SECONDS = 14 * 3600  # how far a missing zone may be from UTC
 _SOME_DAY = (1972, 12, 31)  # by F&O, of a time that is compared or reckoned with
 _MONTHS = r"(?:([0-9]+)Y)?(?:([0-9]+)M)?"
 _SECONDS = r"(?:([0-9]+)D)?(?:T(?=[0-9])(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]+)?)S)?)?"
@@ -73,18 +74,26 @@ def elapsed_text(seconds: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Temporal:
     """``local``: as written, in whole seconds; ``offset``: minutes ahead of UTC, None without a
-    time zone; ``fraction`` of a second."""
+    time zone; ``fraction`` of a second; ``cycles`` of 400 years that are to be added to ``local``,
+    0 for the years of XPath."""
 
     type: str
     local: datetime
     offset: int | None
     fraction: Decimal = Decimal(0)
+    cycles: int = 0
+
+    @property
+    def year(self) -> int:
+        return self.local.year + _CYCLE_YEARS * self.cycles
 
     @property
     def instant(self) -> tuple[int, int, Decimal]:
         """Days, seconds and their fraction, to be compared with those of the same type."""
-        since = self.local - datetime.min - timedelta(minutes=self.offset or 0)
-        return since.days, since.seconds, self.fraction
+        since = self.local - datetime.min
+        if self.offset:
+            since -= timedelta(minutes=self.offset)
+        return since.days + _CYCLE_DAYS * self.cycles, since.seconds, self.fraction
 
     @property
     def elapsed(self) -> Decimal:
@@ -98,16 +107,29 @@ class Temporal:
         return DECIMALS.add(self.local.second, self.fraction)
 
     def __str__(self) -> str:
-        day, clock = f"{self.local.year:04}-{self.local:%m-%d}", f"{self.local:%H:%M:%S}"
+        day = f"{'-' * (self.year < 0)}{abs(self.year):04}-{self.local:%m-%d}"
+        clock = f"{self.local:%H:%M:%S}"
         if self.fraction:
             clock += decimal_text(self.fraction)[1:]
         text = {"xs:date": day, "xs:time": clock}.get(self.type) or f"{day}T{clock}"
-        if self.offset is None:
-            return text
-        if self.offset == 0:
-            return f"{text}Z"
+        return text + self.zone
+
+    @property
+    def zone(self) -> str:
+        """The time zone as it is written: "" for none, or ``Z``."""
+        if not self.offset:
+            return "" if self.offset is None else "Z"
         hours, minutes = divmod(abs(self.offset), 60)
-        return f"{text}{'-' if self.offset < 0 else '+'}{hours:02}:{minutes:02}"
+        return f"{'-' if self.offset < 0 else '+'}{hours:02}:{minutes:02}"
+
+    def order(self, other: Temporal) -> int | None:
+        """Below 0, 0 or above 0 as this value is before, at or after another of its type; None
+        where that depends on a missing time zone (XML Schema 1.1 2, D.2.1)."""
+        is_told = (self.offset is None) is (other.offset is None)
+        if not is_told and abs(self.since(other)) <= _ZONE_SECONDS:
+            return None
+        one, another = self.instant, other.instant
+        return (one > another) - (one < another)
 
     def as_type(self, type_name: str) -> Temporal | None:
         """The value cast to another type; None where no cast exists."""
@@ -118,14 +140,14 @@ class Temporal:
             return None
         if type_name == "xs:date":
             midnight = self.local.replace(hour=0, minute=0, second=0)
-            return Temporal(type_name, midnight, self.offset)
-        return _of(type_name, self.local, self.offset, self.fraction)
+            return Temporal(type_name, midnight, self.offset, cycles=self.cycles)
+        return _of(type_name, self.local, self.offset, self.fraction, self.cycles)
 
     def moved(self, months: int, seconds: Decimal) -> Temporal:
         """As much later, on the last day of its month at most; OverflowError."""
         years, month = divmod(self.local.month - 1 + months, 12)
         year = self.local.year + years
-        if not 1 <= year <= 9999:
+        if not 1 <= year <= _YEAR_MAX:
             raise OverflowError("a year that is not from 1 to 9999")
         day = min(self.local.day, monthrange(year, month + 1)[1])
         local = self.local.replace(year=year, month=month + 1, day=day)
@@ -155,11 +177,13 @@ class Temporal:
         return _of(self.type, local, offset, self.fraction)
 
 
-def _of(type_name: str, local: datetime, offset: int | None, fraction: Decimal) -> Temporal:
+def _of(
+    type_name: str, local: datetime, offset: int | None, fraction: Decimal, cycles: int = 0
+) -> Temporal:
     if type_name == "xs:time":
         year, month, day = _SOME_DAY
-        local = local.replace(year=year, month=month, day=day)
-    return Temporal(type_name, local, offset, fraction)
+        local, cycles = local.replace(year=year, month=month, day=day), 0
+    return Temporal(type_name, local, offset, fraction, cycles)
 
 
 def moment_at(microseconds: int) -> Temporal:
@@ -169,20 +193,14 @@ def moment_at(microseconds: int) -> Temporal:
     return Temporal("xs:dateTime", local, 0, Decimal(part).scaleb(-6))
 
 
-def is_beyond(text: str) -> bool:
-    """Whether it has the form of a date or dateTime whose year is not from 1 to 9999."""
-    is_date = _BEYOND.fullmatch(text.strip(" \t\n\r")) is not None
-    return is_date and (text.strip().startswith("-") or text.strip().index("-") > 4)
-
-
 def parse_temporal(text: str, type_name: str) -> Temporal | None:
-    """The value that ``text`` is the lexical form of, or None."""
+    """The value, of any year, that ``text`` is the lexical form of, or None."""
     match = _FORMS[type_name].fullmatch(text.strip(" \t\n\r"))
     if match is None:
         return None
     parts = match.groups()
     numbers = list(_SOME_DAY) if type_name == "xs:time" else []
-    numbers += [int(part) for part in parts[:6] if part and part.isdigit()]
+    numbers += [int(part) for part in parts[: 3 if type_name == "xs:date" else 6] if part]
     fraction = None if type_name == "xs:date" else parts[6]
     return _moment(type_name, numbers, fraction, zone_offset(parts[-1]))
 
@@ -195,11 +213,17 @@ def _moment(
     next_day = numbers[3:] == [24, 0, 0] and not exact
     if next_day:
         numbers[3] = 0
+    cycles = 0
+    if not 1 <= numbers[0] <= _YEAR_MAX - next_day:
+        cycles, year = divmod(numbers[0] - 1, _CYCLE_YEARS)
+        numbers[0] = year + 1
     try:
         local = datetime(*numbers) + timedelta(days=next_day)  # type: ignore[arg-type]
     except (ValueError, OverflowError):
         return None
-    return None if len(fraction or "") > DIGITS_MAX else _of(type_name, local, offset, exact)
+    if len(fraction or "") > DIGITS_MAX:
+        return None
+    return _of(type_name, local, offset, exact, cycles)
 
 
 def parse_ietf_date(text: str) -> Temporal | None:
