@@ -12,8 +12,7 @@ from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.query_ast import GraphQuery, Group, Variable
 from yfilter.graph.solutions import Solutions
 from yfilter.graph_answers import GraphAnswers
-from yfilter.index.derived_condition import derived_of
-from yfilter.index.element_condition import condition_of
+from yfilter.index.derived_condition import condition_of, derived_of
 from yfilter.language.budget import Budget
 from yfilter.language.function_library import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits

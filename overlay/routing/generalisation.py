@@ -48,7 +48,6 @@ from formats.graph.striped import (
     SUBJECT,
 )
 from overlay.routing.message_sample import MessageSample
-from yfilter.engine.implication import Leaf, LeafCondition, leaf_condition, value_list
 from yfilter.engine.linear_paths import (
     ANY_DOCUMENT,
     ANY_GRAPH,
@@ -64,13 +63,11 @@ from yfilter.language.query_ast import (
     ANY_NAME,
     Comparison,
     Expression,
+    LeafCondition,
     Literal,
-    LocationStep,
     NameTest,
     NodeKind,
     Operator,
-    Origin,
-    PathExpression,
     Sequence,
 )
 from yfilter.language.query_text import unparse
@@ -102,12 +99,12 @@ def root_steps(path: LinearPath) -> tuple[LinearStep, ...]:
     return ANY_GRAPH.paths[0].steps if reading_of(path.steps) is Reading.GRAPH else ()
 
 
-def has_order(leaf: Leaf, reading: Reading) -> bool:
+def has_order(leaf: LeafCondition, reading: Reading) -> bool:
     """Whether a range of the values of a leaf says anything."""
     return reading is Reading.DOCUMENT or _attribute(leaf) not in _UNORDERED
 
 
-def is_telling(leaf: Leaf, reading: Reading) -> bool:
+def is_telling(leaf: LeafCondition, reading: Reading) -> bool:
     """Whether an equality of a leaf holds of few messages."""
     return reading is Reading.DOCUMENT or _attribute(leaf) != LANGUAGE
 
@@ -117,7 +114,7 @@ def is_everywhere(test: NameTest, reading: Reading) -> bool:
     return reading is Reading.GRAPH and test in _ALWAYS
 
 
-def _attribute(leaf: Leaf) -> str:
+def _attribute(leaf: LeafCondition) -> str:
     """The name of an attribute in no namespace, "" for anything else."""
     test = leaf.test if leaf.kind is NodeKind.ATTRIBUTE else None
     return "" if test is None or test.namespace else test.local
@@ -254,7 +251,7 @@ def _groups(disjuncts: SequenceOf[Conjunction], costs: _Costs) -> Iterator[_Grou
     """All groups of at least two; None now and then in between."""
     texts = _Texts()
     wider: dict[str, tuple[_Paths, list[int]]] = {}
-    choices: dict[tuple[str, Leaf], dict[int, _Choice]] = defaultdict(dict)
+    choices: dict[tuple[str, LeafCondition], dict[int, _Choice]] = defaultdict(dict)
     for number, disjunct in enumerate(disjuncts):
         wider_paths = map(without_implied, _wider(disjunct.paths))
         candidates = {texts.of(paths): paths for paths in wider_paths}
@@ -340,7 +337,7 @@ class _Choice:
     number: int
     made: Conjunction
     place: tuple[int, int, Expression]
-    leaf: Leaf
+    leaf: LeafCondition
     values: frozenset[str]
     pattern: str
     is_whole: bool
@@ -348,7 +345,7 @@ class _Choice:
     def with_values(self, values: Iterable[str]) -> Conjunction:
         """With a list of other values."""
         parts = tuple(map(Literal, sorted(values)))
-        return self._with((Comparison(_path_of(self.leaf), Operator.EQ, Sequence(parts)),))
+        return self._with((Comparison(self.leaf.path, Operator.EQ, Sequence(parts)),))
 
     def as_range(self, low: str, high: str) -> Conjunction:
         """With a range of numbers instead."""
@@ -383,13 +380,13 @@ def _choices(number: int, disjunct: Conjunction) -> Iterator[_Choice]:
                     yield _Choice(number, made, place, *asked, pattern, made is disjunct)
 
 
-def _asked_values(condition: Expression) -> tuple[Leaf, frozenset[str]] | None:
+def _asked_values(condition: Expression) -> tuple[LeafCondition, frozenset[str]] | None:
     """Of an equality with a text, or a list of texts."""
-    listed = value_list(condition)
+    listed = condition.value_list()
     if listed is not None:
         return listed.leaf, listed.values
-    known = leaf_condition(condition)
-    if known is None or not _is_equality(known):
+    known = condition.leaf_condition()
+    if known is None or not known.equals_text:
         return None
     return known.leaf, frozenset((str(known.value),))
 
@@ -452,14 +449,9 @@ def _ranges(choices: list[_Choice], costs: _Costs) -> Iterator[_Group]:
 _RANGE_VALUES_MIN = 2
 
 
-def _bound(leaf: Leaf, relation: Operator, value: str) -> Expression:
+def _bound(leaf: LeafCondition, relation: Operator, value: str) -> Expression:
     """``leaf >= value``."""
-    return Comparison(_path_of(leaf), relation, Literal(_number(value)))
-
-
-def _path_of(leaf: Leaf) -> PathExpression:
-    steps = (LocationStep(False, leaf.kind, leaf.test),)
-    return PathExpression(Origin.CONTEXT, () if leaf.kind is NodeKind.SELF else steps)
+    return Comparison(leaf.path, relation, Literal(_number(value)))
 
 
 def _number(value: str) -> int | float:
@@ -474,10 +466,6 @@ def _is_numeric(value: str) -> bool:
 
 _EXACT_BELOW = 2**53
 _NUMBERS_BELOW = 1e300  # so that neither NaN nor an infinity is written
-
-
-def _is_equality(known: LeafCondition | None) -> bool:
-    return known is not None and known.operator is Operator.EQ and isinstance(known.value, str)
 
 
 # --- how often a disjunct holds ---------------------------------------------------------------
@@ -543,7 +531,7 @@ class _Shares:
     """The share of messages that satisfy a disjunct, guessed from the disjuncts of a table."""
 
     def __init__(self, disjuncts: Iterable[Conjunction]) -> None:
-        values: dict[Leaf, set[str]] = defaultdict(set)
+        values: dict[LeafCondition, set[str]] = defaultdict(set)
         for disjunct in disjuncts:
             for path in disjunct.paths:
                 for step in path.steps:
@@ -558,18 +546,18 @@ class _Shares:
             known = self._known[disjunct] = prod(map(self._of_path, disjunct.paths))
         return known
 
-    def without_equality(self, disjunct: Conjunction, leaf: Leaf) -> float:
+    def without_equality(self, disjunct: Conjunction, leaf: LeafCondition) -> float:
         """The disjunct, had it not one equality of this leaf."""
         return self.of(disjunct) * self._values_of(leaf)
 
-    def missed_between(self, leaf: Leaf, low: str, high: str, asked: int) -> float:
+    def missed_between(self, leaf: LeafCondition, low: str, high: str, asked: int) -> float:
         """The share of the values of a leaf that lie in a range without being asked for."""
         width = float(high) - float(low) + 1
         whole = float(low).is_integer() and float(high).is_integer()
         there = width if whole else max(width, asked * _NUMBERS_BETWEEN)
         return max(min(1.0, (there - asked) / self._values_of(leaf)), _MISSED_MIN)
 
-    def _values_of(self, leaf: Leaf) -> int:
+    def _values_of(self, leaf: LeafCondition) -> int:
         return self._values.get(leaf, _VALUES_LEAST)
 
     def _of_path(self, path: LinearPath) -> float:
@@ -589,7 +577,7 @@ class _Shares:
             return _SHARE_OF_CONDITION
         if asked is not None:
             return min(_SHARE_OF_RANGE, len(asked[1]) / self._values_of(asked[0]))
-        known = leaf_condition(condition)
+        known = condition.leaf_condition()
         if known is None or known.operator is None:
             return _SHARE_OF_CONDITION
         return _SHARE_OF_RANGE

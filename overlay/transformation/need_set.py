@@ -28,7 +28,6 @@ from typing import TypeAlias, TypeVar
 
 from overlay.statistics import Transformation
 from yfilter.engine.linear_paths import Conjunction, LinearPath
-from yfilter.index.element_condition import condition_of
 from yfilter.language.query_ast import (
     ANY_NAME,
     Comparison,
@@ -37,8 +36,6 @@ from yfilter.language.query_ast import (
     Literal,
     NodeKind,
     Operator,
-    Origin,
-    PathExpression,
 )
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 
@@ -123,18 +120,14 @@ def _with_beginnings(path: LinearPath, halved: bool) -> LinearPath:
 
 
 def _with_beginning(selection: Expression, halved: bool) -> Expression:
-    path: Expression
+    known = selection.leaf_condition()
     match selection:
-        case FunctionCall("starts-with", (PathExpression() as path, Literal(str(text)))):
+        case FunctionCall("starts-with", (path, Literal(str(text)))):
             pass
-        case Comparison(PathExpression() as path, Operator.EQ, Literal(str(text))) | Comparison(
-            Literal(str(text)), Operator.EQ, PathExpression() as path
-        ):
-            known = condition_of(selection)
-            if known is None or known.kind is NodeKind.TEXT:
-                return selection  # of several text nodes there is no beginning
+        case _ if known is not None and known.equals_text and known.is_single:
+            path, text = known.path, str(known.value)
         case _:
-            return selection
+            return selection  # also of several text nodes, which have no beginning
     if len(text) < 2:
         return selection
     return FunctionCall("starts-with", (path, Literal(text[: len(text) // 2 if halved else -1])))
@@ -144,20 +137,11 @@ def _without_comparisons(path: LinearPath) -> LinearPath:
     """Of its conditions, that attributes are there."""
     steps = []
     for step in path.steps:
-        left = tuple(there for one in step.selections if (there := _attribute_of(one)) is not None)
-        steps.append(replace(step, selections=left))
+        known = (one.leaf_condition() or one.value_list() for one in step.selections)
+        left = (one.leaf for one in known if one is not None)
+        there = tuple(one.path for one in left if one.kind is NodeKind.ATTRIBUTE)
+        steps.append(replace(step, selections=there))
     return LinearPath(tuple(steps))
-
-
-def _attribute_of(selection: Expression) -> PathExpression | None:
-    if isinstance(selection, Comparison):
-        sides = selection.left, selection.right
-        paths = [side for side in sides if isinstance(side, PathExpression)]
-        return _attribute_of(paths[0]) if len(paths) == 1 else None
-    if isinstance(selection, PathExpression) and selection.origin is Origin.CONTEXT:
-        is_one = len(selection.steps) == 1 and selection.steps[0].kind is NodeKind.ATTRIBUTE
-        return selection if is_one else None
-    return None
 
 
 def _is_trivial(path: LinearPath) -> bool:
@@ -171,7 +155,7 @@ def _share_of_selection(selection: Expression) -> float:
             return max(2 * _EQUAL, 0.5 ** (1 + len(prefix)))
     if isinstance(selection, Comparison):
         return _EQUAL if selection.operator is Operator.EQ else _COMPARED
-    return _THERE if isinstance(selection, PathExpression) else _COMPARED
+    return _COMPARED if selection.leaf() is None else _THERE
 
 
 # -------------------------------------------------------------------------------------------------

@@ -25,15 +25,14 @@ from yfilter.language.query_ast import (
     Comparison,
     Expression,
     Literal,
-    NodeKind,
     Operator,
     Or,
-    Origin,
-    PathExpression,
     Profile,
+    absolute,
 )
 from yfilter.language.query_ast import Sequence as QuerySequence
 from yfilter.language.query_text import unparse
+from yfilter.language.trees import split
 
 # The text of the path from the message to the value: ``/nitf/head/pubdata/@edition.area``.
 Pattern: TypeAlias = str
@@ -94,7 +93,7 @@ def literal_value(literal: Literal) -> str:
     return canonical_value(repr(number)) if isfinite(number) else str(number)
 
 
-def equalities(selection: Expression) -> list[tuple[PathExpression, tuple[Literal, ...]]]:
+def equalities(selection: Expression) -> list[tuple[Expression, tuple[Literal, ...]]]:
     """The targets and constants of a selection that asks for equality: one, or several by ``or``.
 
     Nothing for one that asks for anything else.
@@ -105,19 +104,19 @@ def equalities(selection: Expression) -> list[tuple[PathExpression, tuple[Litera
     if not isinstance(selection, Comparison) or selection.operator is not Operator.EQ:
         return []
     target, constant = selection.left, selection.right
-    if isinstance(target, Literal | QuerySequence):
+    if target.leaf() is None:
         target, constant = constant, target
-    constants = constant.parts if isinstance(constant, QuerySequence) else (constant,)
+    constants = split(constant, QuerySequence)
     literals = tuple(part for part in constants if isinstance(part, Literal))
-    if len(literals) < len(constants) or not isinstance(target, PathExpression):
-        return []
-    return [(target, literals)] if _is_target(target) else []
+    leaf = target.leaf()
+    is_known = leaf is not None and leaf.is_full and len(literals) == len(constants)
+    return [(target, literals)] if is_known else []
 
 
-def pattern_of(steps: tuple[LinearStep, ...], target: PathExpression) -> Pattern:
+def pattern_of(steps: tuple[LinearStep, ...], target: Expression) -> Pattern:
     """The pattern of a selection on ``target`` at the last of these steps."""
     structure = tuple(LinearStep(step.descendant, step.test).location_step for step in steps)
-    return f"{unparse(PathExpression(Origin.MESSAGE, structure))}/{unparse(target)}"
+    return f"{unparse(absolute(*structure))}/{unparse(target)}"
 
 
 def _values_of(conjunction: Conjunction) -> dict[Pattern, set[str]]:
@@ -137,19 +136,3 @@ def _values_of(conjunction: Conjunction) -> dict[Pattern, set[str]]:
                         literal_value(constant) for _, literals in compared for constant in literals
                     )
     return found
-
-
-def _is_target(path: PathExpression) -> bool:
-    """An attribute by its name, the text, or the string value of the element."""
-    if path.origin is not Origin.CONTEXT or len(path.steps) > 1:
-        return False
-    if not path.steps:
-        return True
-    (step,) = path.steps
-    return (
-        step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT)
-        and step.axis is None
-        and not step.descendant
-        and not step.predicates
-        and (step.test is None or "*" not in (step.test.namespace, step.test.local))
-    )

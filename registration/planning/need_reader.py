@@ -40,7 +40,6 @@ from yfilter.language.query_ast import (
     Literal,
     Or,
     Origin,
-    PathExpression,
     Profile,
 )
 from yfilter.language.query_parser import parse_accepted
@@ -312,11 +311,7 @@ def _target(pattern: str, literals: Sequence[Literal]) -> _Target:
 
 def _is_relative(tree: Expression) -> bool:
     """Whether the conditions of ``/*[…]`` have no path that starts at the message."""
-    return not any(
-        isinstance(part, PathExpression) and part.origin is Origin.MESSAGE
-        for part in tree.within()
-        if part is not tree
-    )
+    return not any(part.origin is Origin.MESSAGE for part in tree.within() if part is not tree)
 
 
 def _constants(selection: Expression) -> Iterator[int]:

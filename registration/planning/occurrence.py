@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from formats.content_model import ContentModel
 from registration.planning.exclusiveness import Pattern
-from yfilter.language.query_ast import ANY, LocationStep, NodeKind, PathExpression
+from yfilter.language.query_ast import ANY, LocationStep, NodeKind
 from yfilter.language.query_parser import parse_path
 
 # Elements by local name, and how many of them there can be.
@@ -21,7 +21,7 @@ _Elements: TypeAlias = dict[str, float]
 
 def pattern_path(pattern: Pattern) -> tuple[tuple[LocationStep, ...], LocationStep | None]:
     """The element steps of a pattern, and the step to its value; None: the string value."""
-    path: PathExpression = parse_path(pattern)
+    path = parse_path(pattern)
     last = path.steps[-1]
     if last.kind is NodeKind.ELEMENT:  # "/a/b/." is read as "/a/b"
         return path.steps, None

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from yfilter.engine.implication import implies, leaf_condition
+from yfilter.engine.implication import implies
 from yfilter.engine.linear_paths import Conjunction, LinearPath
-from yfilter.language.query_ast import ANY, ANY_NAME, Expression, NameTest, Operator
+from yfilter.language.query_ast import ANY, ANY_NAME, Expression, NameTest
 
 EqualityKey: TypeAlias = str
 """An equality of a leaf with a text, as one text: only one that says the same implies it."""
@@ -154,14 +154,8 @@ def _equalities(conditions: tuple[Expression, ...]) -> list[EqualityKey]:
     """Of leaves with one name only: ``@* = "x"`` is implied by ``@a = "x"`` too."""
     found = []
     for condition in conditions:
-        known = leaf_condition(condition)
-        if (
-            known is not None
-            and known.operator is Operator.EQ
-            and isinstance(known.value, str)
-            and (known.leaf.test is None or known.leaf.test.is_full)
-        ):
-            test = known.leaf.test
-            name = "" if test is None else f"{test.namespace} {test.local}"
-            found.append(f"{known.leaf.kind.value} {name}={known.value}")
+        known = condition.leaf_condition()
+        if known is not None and known.equals_text and known.is_full:
+            name = "" if known.test is None else " ".join(known.test)
+            found.append(f"{known.kind.value} {name}={known.value}")
     return found

@@ -19,93 +19,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
-from functools import lru_cache
-from math import isnan
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from yfilter.language import query_ast as ast
-from yfilter.language.atoms import compare, to_double
-from yfilter.language.comparison import MIRRORED
+from yfilter.language.atoms import compare
 from yfilter.language.numbers import parse_double
-
-Value: TypeAlias = str | float
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """Where the values of an element are; SELF, its string value, has no test."""
-
-    kind: ast.NodeKind
-    test: ast.NameTest | None
-
-    @property
-    def is_single(self) -> bool:
-        """Whether there is never more than one value."""
-        return self.kind is ast.NodeKind.SELF or (
-            self.kind is ast.NodeKind.ATTRIBUTE and self.test is not None and self.test.is_full
-        )
-
-    def accepts(self, other: Leaf) -> bool:
-        """Whether every value of ``other`` is one here: ``@*`` has those of ``@x``."""
-        if self == other:
-            return True
-        if self.kind is not other.kind or self.test is None or other.test is None:
-            return False
-        return self.test.accepts(other.test.namespace, other.test.local)
-
-
-@dataclass(frozen=True, slots=True)
-class LeafCondition:
-    """``operator`` None: that there is a value.  Numbers are compared as xs:double."""
-
-    leaf: Leaf
-    operator: ast.Operator | None
-    value: Value = ""
-
-
-class ValueList(NamedTuple):
-    """``path = (values)``: an equality with one of several texts."""
-
-    path: ast.Expression
-    leaf: Leaf
-    values: frozenset[str]
-
-
-def equal_to(listed: ValueList, value: str) -> ast.Comparison:
-    """The equality with one of them."""
-    return ast.Comparison(listed.path, ast.Operator.EQ, ast.Literal(value))
-
-
-def value_list(condition: ast.Expression) -> ValueList | None:
-    """The condition as a comparison of one leaf with a list of texts, if it is one."""
-    if isinstance(condition, ast.Comparison) and isinstance(condition.right, ast.Sequence):
-        return _value_list(condition)
-    return None
-
-
-@lru_cache(maxsize=4_096)
-def _value_list(condition: ast.Comparison) -> ValueList | None:
-    match condition:
-        case ast.Comparison(path, ast.Operator.EQ, ast.Sequence(parts)):
-            leaf = _leaf(path)
-            texts = [one.value for one in parts if isinstance(one, ast.Literal)]
-            values = frozenset(text for text in texts if isinstance(text, str))
-            if leaf is not None and values and len(values) == len(parts):
-                return ValueList(path, leaf, values)
-    return None
-
-
-def leaf_condition(condition: ast.Expression) -> LeafCondition | None:
-    """The condition as a comparison of one leaf with a literal, if it is one."""
-    match condition:
-        case ast.Comparison(path, relation, ast.Literal(value)):
-            return _comparison(path, relation, value)
-        case ast.Comparison(ast.Literal(value), relation, path):
-            return _comparison(path, MIRRORED[relation], value)
-    leaf = _leaf(condition)
-    return None if leaf is None else LeafCondition(leaf, None)
 
 
 def implies(special: ast.Expression, general: ast.Expression) -> bool:
@@ -120,68 +38,42 @@ def implies(special: ast.Expression, general: ast.Expression) -> bool:
         return True
     if isinstance(special, ast.And):
         return any(implies(part, general) for part in special.parts)
-    listed, choices = value_list(special), value_list(general)
+    listed, choices = special.value_list(), general.value_list()
     if listed is not None and choices is not None and listed.leaf == choices.leaf:
         return listed.values <= choices.values
     if listed is not None:
-        return all(implies(equal_to(listed, value), general) for value in listed.values)
-    known = leaf_condition(special)
+        return all(implies(listed.equal_to(value), general) for value in listed.values)
+    known = special.leaf_condition()
     if choices is not None:
         return (
             known is not None
             and known.operator is ast.Operator.EQ
-            and choices.leaf.accepts(known.leaf)
+            and choices.leaf.has_all_of(known.leaf)
             and known.value in choices.values
         )
-    wanted = leaf_condition(general)
+    wanted = general.leaf_condition()
     if known is not None and wanted is not None:
-        return wanted.leaf.accepts(known.leaf) and _passes(known, wanted)
+        return wanted.has_all_of(known) and _passes(known, wanted)
     return _string_test_follows(special, known, general)
 
 
-def _comparison(
-    path: ast.Expression, relation: ast.Operator, value: str | int | Decimal | float
-) -> LeafCondition | None:
-    leaf = _leaf(path)
-    if leaf is None:
-        return None
-    if isinstance(value, str):
-        return LeafCondition(leaf, relation, value)
-    number = to_double(value)
-    return None if isnan(number) else LeafCondition(leaf, relation, number)
-
-
-def _leaf(path: ast.Expression) -> Leaf | None:
-    if path.origin is not ast.Origin.CONTEXT:
-        return None
-    if not path.steps:
-        return Leaf(ast.NodeKind.SELF, None)
-    (step, *more) = path.steps
-    if more or step.predicates or step.descendant or step.axis is not None:
-        return None
-    if step.kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.TEXT):
-        return Leaf(step.kind, step.test)
-    return None
-
-
-def _passes(known: LeafCondition, wanted: LeafCondition) -> bool:
+def _passes(known: ast.LeafCondition, wanted: ast.LeafCondition) -> bool:
     """Whether every value that passes ``known`` passes ``wanted``; their leaves are the same."""
     if wanted.operator is None:
         return True
     if known.operator is None:
         return False
-    value: Value = known.value
-    if isinstance(value, str) and not isinstance(wanted.value, str):
-        number = parse_double(value)
-        if known.operator is not ast.Operator.EQ or number is None:
-            return False
-        value = number
-    if isinstance(value, str) is not isinstance(wanted.value, str):
+    is_text = isinstance(known.value, str)
+    had: Any = known.value if is_text else known.number
+    asked: Any = wanted.value if isinstance(wanted.value, str) else wanted.number
+    if is_text and asked is not wanted.value:
+        had = parse_double(had) if known.operator is ast.Operator.EQ else None
+    if had is None or isinstance(had, str) is not isinstance(asked, str):
         return False
     if known.operator is ast.Operator.EQ:
-        return compare(value, wanted.operator, wanted.value)
+        return compare(had, wanted.operator, asked)
     bound = _INTERVALS.get((known.operator, wanted.operator))
-    return bound is not None and bound(value, wanted.value)
+    return bound is not None and bound(had, asked)
 
 
 # (known, wanted) -> what has to hold between the two bounds.
@@ -216,7 +108,7 @@ _STRING_TESTS: Mapping[tuple[str, str], Callable[[str, str], bool]] = {
 
 
 def _string_test_follows(
-    special: ast.Expression, known: LeafCondition | None, general: ast.Expression
+    special: ast.Expression, known: ast.LeafCondition | None, general: ast.Expression
 ) -> bool:
     """``contains(@s, "b")`` and its like; only where there is one value, for more are an error.
     ``contains text`` and its like hold for some value, and so of the same one."""
@@ -228,8 +120,7 @@ def _string_test_follows(
     if wanted is None:
         return False
     if known is not None:
-        is_text = known.operator is ast.Operator.EQ and isinstance(known.value, str)
-        had = ("=", known.leaf, str(known.value)) if is_text else None
+        had = ("=", known.leaf, str(known.value)) if known.equals_text else None
     else:
         had = _string_test(special)
     if had is None or had[1] != wanted[1] or not had[1].is_single:
@@ -238,10 +129,10 @@ def _string_test_follows(
     return test is not None and test(had[2], wanted[2])
 
 
-def _string_test(condition: ast.Expression) -> tuple[str, Leaf, str] | None:
+def _string_test(condition: ast.Expression) -> tuple[str, ast.LeafCondition, str] | None:
     match condition:
         case ast.FunctionCall(name, (path, ast.Literal(str(value)))):
-            leaf = _leaf(path)
+            leaf = path.leaf()
             return None if leaf is None else (name, leaf, value)
         case _:
             return None

@@ -14,7 +14,6 @@ from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
-from yfilter.index.element_condition import leaf_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.atoms import cast
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
@@ -2692,8 +2691,8 @@ cdef class Draft:
         if constant is None:
             self.verify(condition)
             return condition
-        leaf = leaf_of(column) if items < EACH_DATE else None
-        if leaf is not None and leaf.kind is NodeKind.ATTRIBUTE:
+        leaf = column.leaf() if items < EACH_DATE else None
+        if leaf is not None and leaf.kind is NodeKind.ATTRIBUTE and leaf.is_full:
             self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = 0
             column = leaf.test
         else:

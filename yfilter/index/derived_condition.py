@@ -15,14 +15,26 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from yfilter.index.automaton import TEXT_TESTS
-from yfilter.index.element_condition import RANGES, Number
 from yfilter.language import query_ast as ast
-from yfilter.language.comparison import MIRRORED
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
 from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
+
+RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
+
+
+def condition_of(selection: ast.Expression) -> ast.LeafCondition | None:
+    """The comparison of one leaf that the index finds as it stands in a message; None for anything
+    else: an attribute of any name, the order of texts, that there is a string value."""
+    found = selection.leaf_condition()
+    if found is None or not found.is_full:
+        return None
+    if found.operator is None:
+        return None if found.kind is ast.NodeKind.SELF else found
+    others = (ast.Operator.NE,) if isinstance(found.value, str) else RANGES
+    return found if found.operator in (ast.Operator.EQ, *others) else None
 
 
 class Derived(NamedTuple):
@@ -38,7 +50,7 @@ class Derived(NamedTuple):
     items: int
     test: str
     operator: ast.Operator
-    constant: str | Number
+    constant: str | ast.Number
     condition: ast.Expression
 
 
@@ -49,20 +61,16 @@ def derived_of(condition: ast.Expression) -> Derived | None:
     """A comparison of a computed value with a literal, or a date, or a text test of it; None for
     all else."""
     match condition:
-        case ast.Comparison(value, operator, ast.FunctionCall(name, (ast.Literal(str(text)),))) if (
-            name in MOMENTS
-        ):
-            moment = Derived(value, MOMENTS[name], name, operator, text, condition)
-            return moment if operator is not ast.Operator.NE and _is_column(value) else None
-        case ast.Comparison(
-            ast.FunctionCall(name, (ast.Literal(),)) as moment, operator, value
-        ) if name in MOMENTS:
-            found = derived_of(ast.Comparison(value, MIRRORED[operator], moment))
-            return found and found._replace(condition=condition)
-        case ast.Comparison(value, operator, ast.Literal(constant)):
-            found = Derived(value, EACH_ITEM, "", operator, constant, condition)
-        case ast.Comparison(ast.Literal(constant), operator, value):
-            found = Derived(value, EACH_ITEM, "", MIRRORED[operator], constant, condition)
+        case ast.Comparison():
+            value, operator, constant = condition.compared()
+            match constant:
+                case ast.Literal():
+                    found = Derived(value, EACH_ITEM, "", operator, constant.value, condition)
+                case ast.FunctionCall(name, (ast.Literal(str(text)),)) if name in MOMENTS:
+                    moment = Derived(value, MOMENTS[name], name, operator, text, condition)
+                    return moment if operator is not ast.Operator.NE and _is_column(value) else None
+                case _:
+                    return None
         case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
             operator = ast.VALUE_COMPARISONS[name]
             found = Derived(value, ONLY_ITEM, "", operator, constant, condition)

@@ -20,9 +20,8 @@ from yfilter.index.automaton import (
 )
 from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
 from yfilter.index.derived_condition import Derived
-from yfilter.index.element_condition import Condition
 from yfilter.index.ways import Conditions, Verified, Way
-from yfilter.language.query_ast import NodeKind, Operator
+from yfilter.language.query_ast import LeafCondition, NodeKind, Operator
 from yfilter.language.shapes import Blank, Word, filling
 
 Found = TypeVar("Found")
@@ -71,7 +70,7 @@ def _write_conditions(
 ) -> None:
     codes.append(len(conditions))
     for condition in conditions:
-        if isinstance(condition, Condition):
+        if isinstance(condition, LeafCondition):
             _write_condition(condition, codes, constants)
             continue
         if isinstance(condition, Derived):
@@ -90,7 +89,7 @@ def _write_conditions(
             _write_conditions(step.conditions, codes, constants, fill)
 
 
-def _write_condition(condition: Condition, codes: list[int], constants: list[Constant]) -> None:
+def _write_condition(condition: LeafCondition, codes: list[int], constants: list[Constant]) -> None:
     codes.append(_kind_of(condition))
     if condition.test is not None:
         codes.append(0)
@@ -101,7 +100,7 @@ def _write_condition(condition: Condition, codes: list[int], constants: list[Con
         _write_words([condition.value], codes, constants)
 
 
-def _kind_of(condition: Condition | Derived) -> int:
+def _kind_of(condition: LeafCondition | Derived) -> int:
     if condition.operator is None:
         return CHECK_EXISTS
     if condition.operator is Operator.EQ:

@@ -28,14 +28,14 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
-from yfilter.index.derived_condition import Derived, derived_of
-from yfilter.index.element_condition import Condition, condition_of
+from yfilter.index.derived_condition import Derived, condition_of, derived_of
 from yfilter.language.implied_paths import implied
 from yfilter.language.query_ast import (
     INVERSE,
     Comparison,
     Expression,
     FunctionCall,
+    LeafCondition,
     Literal,
     LocationStep,
     NameTest,
@@ -71,7 +71,7 @@ class Step(NamedTuple):
 Way: TypeAlias = tuple[Step, ...]
 # Ways that all have to be found.
 Ways: TypeAlias = tuple[Way, ...]
-Asked: TypeAlias = "Condition | Derived | Verified | Way"
+Asked: TypeAlias = "LeafCondition | Derived | Verified | Way"
 Conditions: TypeAlias = "tuple[Asked, ...]"
 
 
@@ -188,7 +188,7 @@ def _looks_up(way: Way) -> bool:
 
 
 def _is_looked_up(condition: Asked) -> bool:
-    if isinstance(condition, Condition | Derived):
+    if isinstance(condition, LeafCondition | Derived):
         return condition.operator is Operator.EQ
     return not isinstance(condition, Verified) and _looks_up(condition)
 

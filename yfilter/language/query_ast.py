@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, reduce
+from math import isnan, nan
 from operator import or_
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -27,6 +28,7 @@ from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
 from yfilter.language.functions import (
     ABOUT_NODES,
     CONTEXT_FUNCTIONS,
+    TYPES,
     ResultKind,
     signature_of,
     type_result,
@@ -45,7 +47,7 @@ from yfilter.language.item_kinds import (
 )
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.numbers import number_text
-from yfilter.language.trees import by_identity, flat, parts_of
+from yfilter.language.trees import by_identity, flat, parts_of, split
 from yfilter.language.words import NOWHERE, OPERATOR, WILDCARD, WORD_TESTS, Spacing, needles_of
 
 Variables: TypeAlias = Mapping[str, Kinds]
@@ -175,6 +177,86 @@ class NameTest(NamedTuple):
 
 ANY_NAME = NameTest(ANY, ANY)
 
+Number: TypeAlias = int | Decimal | float
+
+
+class LeafCondition(NamedTuple):
+    """A comparison of the values of one leaf of an element with a constant.
+
+    ``kind``, ``test``: attributes or texts; the element's string value has SELF and no test.
+    ``operator`` None: that there is a value, as ``leaf`` is.  A ``value`` that is bytes is the key
+    of a text test.
+    """
+
+    kind: NodeKind
+    test: NameTest | None
+    operator: Operator | None = None
+    value: str | Number | bytes = ""
+
+    @property
+    def leaf(self) -> LeafCondition:
+        """The leaf without the comparison."""
+        return LeafCondition(self.kind, self.test)
+
+    @property
+    def path(self) -> PathExpression:
+        """The leaf as a path from its element."""
+        steps = (LocationStep(False, self.kind, self.test),)
+        return relative() if self.kind is NodeKind.SELF else relative(*steps)
+
+    @property
+    def number(self) -> float:
+        """The value as a number: untyped values, which become xs:double, are compared with it."""
+        return float(self.value)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the leaf has one name at most."""
+        return self.test is None or self.test.is_full
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is never more than one value."""
+        return self.kind is NodeKind.SELF or (self.kind is NodeKind.ATTRIBUTE and self.is_full)
+
+    @property
+    def equals_text(self) -> bool:
+        """Whether the value has to be one text."""
+        return self.operator is Operator.EQ and isinstance(self.value, str)
+
+    def has_all_of(self, other: LeafCondition) -> bool:
+        """Whether each value of the other leaf is one of this leaf: ``@*`` has those of ``@x``."""
+        if self[:2] == other[:2]:
+            return True
+        if self.kind is not other.kind or self.test is None or other.test is None:
+            return False
+        return self.test.accepts(other.test.namespace, other.test.local)
+
+    def compared(self, operator: Operator, value: str | Number) -> LeafCondition | None:
+        """The leaf compared with a constant; None for one that is no xs:double."""
+        if not isinstance(value, str) and isnan(_double(value)):
+            return None
+        return self._replace(operator=operator, value=value)
+
+
+def _double(value: Number) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
+
+
+class ValueList(NamedTuple):
+    """``path = (values)``: an equality of a leaf with one of several texts."""
+
+    path: Expression
+    leaf: LeafCondition
+    values: frozenset[str]
+
+    def equal_to(self, value: str) -> Comparison:
+        """The equality with one of them."""
+        return Comparison(self.path, Operator.EQ, Literal(value))
+
 
 # -- expressions
 
@@ -295,6 +377,10 @@ class Expression:
         """Whether its value is one number, if it can be a number at all."""
         return False
 
+    def is_constant(self) -> bool:
+        """Whether it is a literal, or a literal converted to a type."""
+        return False
+
     def with_parts(self, parts: tuple[Expression, ...]) -> Expression | None:
         """An expression of the same kind of other parts; None of a kind that has more."""
         return None
@@ -351,6 +437,18 @@ class Expression:
         return f"{{{self.written(plain)}}}"
 
     # -- as a condition of a node
+
+    def leaf(self) -> LeafCondition | None:
+        """The leaf of the context element that it is the path to, if it is one."""
+        return None
+
+    def leaf_condition(self) -> LeafCondition | None:
+        """The condition as a comparison of one leaf with a literal, if it is one."""
+        return self.leaf()
+
+    def value_list(self) -> ValueList | None:
+        """The condition as a comparison of one leaf with a list of texts, if it is one."""
+        return None
 
     def conjuncts(self) -> tuple[Expression, ...]:
         """The parts that all have to hold; none for ``.`` and ``/``, which always do."""
@@ -711,15 +809,8 @@ class PathExpression(Expression):
         return self if steps == self.steps else self.with_steps(steps)
 
     def is_at_most_one(self) -> bool:
-        if self.origin is not Origin.CONTEXT or len(self.steps) > 1:
-            return False
-        step = self.steps[0] if self.steps else None
-        return step is None or (
-            step.kind is NodeKind.ATTRIBUTE
-            and not (step.descendant or step.predicates or step.axis)
-            and step.test is not None
-            and step.test.is_full
-        )
+        leaf = self.leaf()
+        return leaf is not None and leaf.is_single
 
     def with_steps(self, steps: tuple[LocationStep, ...]) -> PathExpression:
         """Other steps from the same origin."""
@@ -747,6 +838,17 @@ class PathExpression(Expression):
             path = self.with_predicates(first.predicates)
             return path.with_steps((*path.steps, *rest))
         return self.with_steps(self.steps + steps)
+
+    def leaf(self) -> LeafCondition | None:
+        if self.origin is not Origin.CONTEXT or len(self.steps) > 1:
+            return None
+        if not self.steps:
+            return LeafCondition(NodeKind.SELF, None)
+        step = self.steps[0]
+        is_bare = not (step.predicates or step.descendant or step.axis)
+        if is_bare and step.kind in (NodeKind.ATTRIBUTE, NodeKind.TEXT):
+            return LeafCondition(step.kind, step.test)
+        return None
 
     def conjuncts(self) -> tuple[Expression, ...]:
         is_simple = self.origin in (Origin.CONTEXT, Origin.MESSAGE)
@@ -969,7 +1071,7 @@ class SimpleMap(_Map):
 class Literal(Expression):
     """A string, xs:integer, xs:decimal or xs:double; equal only to one of the same type."""
 
-    value: str | int | Decimal | float
+    value: str | Number
 
     is_of_its_parts = True
 
@@ -986,6 +1088,9 @@ class Literal(Expression):
 
     def same_focus(self) -> list[Expression]:
         return []
+
+    def is_constant(self) -> bool:
+        return True
 
     def may_be_number(self) -> bool:
         return not isinstance(self.value, str)
@@ -1035,14 +1140,42 @@ class Comparison(Condition):
     level = COMPARISON_LEVEL
     is_of_its_parts = True
 
+    def compared(self) -> tuple[Expression, Operator, Expression]:
+        """Its sides, a constant on the right."""
+        if self.left.is_constant() and not self.right.is_constant():
+            return self.right, MIRRORED[self.operator], self.left
+        return self.left, self.operator, self.right
+
     def as_existence(self) -> PathExpression | None:
-        for path, operator, literal in (
-            (self.left, self.operator, self.right),
-            (self.right, MIRRORED[self.operator], self.left),
-        ):
-            if isinstance(path, PathExpression) and isinstance(literal, Literal) and path.is_plain:
-                return path.with_predicates((Comparison(DOT, operator, literal),))
+        path, operator, literal = self.compared()
+        if isinstance(path, PathExpression) and isinstance(literal, Literal) and path.is_plain:
+            return path.with_predicates((Comparison(DOT, operator, literal),))
         return None
+
+    def leaf_condition(self) -> LeafCondition | None:
+        value, operator, literal = self.compared()
+        leaf = value.leaf()
+        if leaf is None or not isinstance(literal, Literal):
+            return None
+        return leaf.compared(operator, literal.value)
+
+    def value_list(self) -> ValueList | None:
+        if self.operator is not Operator.EQ or not isinstance(self.right, Sequence):
+            return None
+        return self._value_list()
+
+    @by_identity(4_096)
+    def _value_list(self) -> ValueList | None:
+        leaf = self.left.leaf()
+        parts = split(self.right, Sequence)
+        values = frozenset(
+            part.value
+            for part in parts
+            if isinstance(part, Literal) and isinstance(part.value, str)
+        )
+        if leaf is None or not values or len(values) != len(parts):
+            return None
+        return ValueList(self.left, leaf, values)
 
     def written(self, plain: bool) -> str:
         sides = (side.inside(COMPARISON_LEVEL + 1, plain) for side in (self.left, self.right))
@@ -1442,6 +1575,9 @@ class FunctionCall(Expression):
     def may_be_number(self) -> bool:
         signature = signature_of(self.name)
         return signature is None or signature.result in (ResultKind.NUMBER, ResultKind.ANY)
+
+    def is_constant(self) -> bool:
+        return self.name in TYPES and all(isinstance(part, Literal) for part in self.arguments)
 
     def surely_number(self) -> bool:
         signature = signature_of(self.name)

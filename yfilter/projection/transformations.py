@@ -36,13 +36,13 @@ from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.engine.work import EngineStatistics
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.element_condition import Condition, condition_of
+from yfilter.index.derived_condition import condition_of
 from yfilter.index.index import Index
 from yfilter.index.ways import conditions_of
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import Expression, NameTest, NodeKind
+from yfilter.language.query_ast import Expression, LeafCondition, NameTest, NodeKind
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
 from yfilter.projection.part_needs import with_looks
 from yfilter.projection.parts import KnownPart, part_of_text
@@ -325,7 +325,7 @@ class NeedTable:
             place = self._places[steps] = self.found[query] = Place(query, steps)
         return place
 
-    def _atom(self, steps: Steps, selection: Expression, known: Condition | None) -> Atom:
+    def _atom(self, steps: Steps, selection: Expression, known: LeafCondition | None) -> Atom:
         atom = self._atoms.get((steps, selection))
         if atom is None:
             conditions = (known,) if known else conditions_of(selection)

@@ -74,7 +74,7 @@ from yfilter.engine.readings import Reading, Readings
 from yfilter.errors import ProfileRefused
 from yfilter.explanation import Failure
 from yfilter.graph.graph_query import may_ask_above
-from yfilter.language.query_ast import Origin, PathExpression, Profile
+from yfilter.language.query_ast import Profile, absolute
 from yfilter.matcher import check_profile
 from yfilter.matches import Match
 from yfilter.projection.needs_query import as_xquery
@@ -517,7 +517,7 @@ def _failure(
 
 def _profile_of(path: LinearPath) -> Profile:
     steps = tuple(step.location_step for step in path.steps)
-    return Profile(PathExpression(Origin.MESSAGE, steps), str(path))
+    return Profile(absolute(*steps), str(path))
 
 
 # -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from formats.text import parse_text
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
-from yfilter.index.element_condition import condition_of
+from yfilter.index.derived_condition import condition_of
 from yfilter.index.index import Index
 from yfilter.language.query_parser import parse_profile
 

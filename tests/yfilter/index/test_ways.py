@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from yfilter.index.derived_condition import Derived
-from yfilter.index.element_condition import Condition
 from yfilter.index.ways import Step, Verified, Way, ways_of
 from yfilter.language.matching_path import matching_part
-from yfilter.language.query_ast import ANY, Literal, NodeKind
+from yfilter.language.query_ast import ANY, LeafCondition, Literal, NodeKind
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 
@@ -29,7 +28,7 @@ def described(way: Way) -> list[str]:
     for step in way:
         lines.append(_step(step))
         for condition in step.conditions:
-            if isinstance(condition, Condition):
+            if isinstance(condition, LeafCondition):
                 lines.append(f"  {_condition(condition)}")
             elif isinstance(condition, Derived):
                 lines.append(f"  column {unparse(condition.value)}: {unparse(condition.condition)}")
@@ -45,7 +44,7 @@ def _step(step: Step) -> str:
     return ("//" if step.descendant else "/") + name
 
 
-def _condition(condition: Condition) -> str:
+def _condition(condition: LeafCondition) -> str:
     names = {NodeKind.TEXT: "text()", NodeKind.SELF: "."}
     text = f"@{condition.test.local}" if condition.test else names[condition.kind]
     if condition.operator is None:
