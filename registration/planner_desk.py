@@ -33,6 +33,7 @@ from registration.plan_questions import (
     PlannerTask,
     PlanWanted,
 )
+from registration.spark.archive_files import is_archive
 from registration.spark.session import is_here
 
 SECONDS_MAX = 3_600.0
@@ -96,7 +97,7 @@ class PlannerDesk:
         archive = self._archive
         master = question.topology.planning.master  # as it is by now
         is_readable = archive is not None and (not master or is_here(master))
-        has_some = is_readable and any(archive.glob("*.jsonl.gz")) if archive else False
+        has_some = is_readable and archive is not None and is_archive(archive)
         return PlannerTask(
             master=master,
             topology=to_toml(question.topology),

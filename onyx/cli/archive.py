@@ -54,9 +54,9 @@ def with_graphs_as(line: bytes, syntax: GraphSyntax) -> bytes:
 
 DETAILS = f"""\
 Prints the messages of a source that its root broker has archived (onyx up --archive), the
-oldest first, one a line as an archive has them: JSON with name, source, number, time and
-message, which onyx backtest reads in a folder of .jsonl.gz files. What was published in
-the last second or two may be missing. It takes the role read-archive (onyx access).
+oldest first, as lines of JSON: name, source, number, time and message. onyx backtest reads
+them in a folder of .jsonl.gz files, and the .msgpack.zst files of brokers. Messages of the
+last second or two may be missing. It takes the role read-archive (onyx access).
 
 A message that was published as a graph, and not as RDF/XML, is printed in N-Triples, or
 in N-Quads where it has named graphs, with its media_type; --graphs names another syntax,

@@ -236,11 +236,12 @@ class ReadOn:
 @dataclass(frozen=True, slots=True)
 class ArchiveMessage:
     """Keep an accepted message, the ``number``-th of ``source``, for later backtests: as well as
-    the shell can, without anybody waiting for it.  ``accepted``: in microseconds of the epoch."""
+    the shell can, without anybody waiting for it.  ``text``: in UTF-8; ``accepted``: in
+    microseconds of the epoch, 0: now."""
 
     source: str
     number: int
-    text: str
+    text: bytes
     accepted: int
 
 

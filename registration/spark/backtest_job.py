@@ -19,7 +19,7 @@ from overlay.routing.broadcast_tree import BroadcastTree
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.plan import Placer, Plan
 from registration.spark.archived_message import ARCHIVED, read_archived
-from registration.spark.inputs import read_messages, read_profiles, sampled
+from registration.spark.inputs import read_messages, read_profiles, read_sample
 from registration.spark.session import Session
 from yfilter import (
     LinkTarget,
@@ -98,10 +98,12 @@ def run_backtest(session: Session, job: BacktestJob) -> BacktestResult:
     schema = "profile int, count int, amounts array<long>, name string, result string"
     rows = messages.mapInArrow(_replay(job), schema).collect()
     records = {name: ProfileRecord(host=_host(job, text)) for name, text in job.profiles.items()}
-    counts = [0, 0]
+    found = refused = 0
+    days: set[int] = set()
     for profile, count, amounts, name, result in rows:
         if profile < 0:
-            counts = [counts[0] + count, counts[1] + amounts[0]]
+            found, refused = found + count, refused + amounts[0]
+            days.update(amounts[1:])
             continue
         record = records[names[profile]]
         if amounts is None:
@@ -111,7 +113,7 @@ def run_backtest(session: Session, job: BacktestJob) -> BacktestResult:
         record.matches += count
         for key, amount in zip(_AMOUNTS, amounts, strict=True):
             setattr(record, key, getattr(record, key) + amount)
-    return BacktestResult(counts[0], counts[1], _days(messages), records)
+    return BacktestResult(found, refused, len(days), records)
 
 
 def run_population_backtest(
@@ -127,7 +129,7 @@ def run_population_backtest(
     A load is half for being there and half for what is delivered: 1 on average.
     """
     functions = import_module("pyspark.sql.functions")
-    messages = sampled(read_messages(session, archive), messages_max).select(*ARCHIVED).collect()
+    messages = read_sample(session, archive, messages_max).collect()
     data = [(one, bytes(message), *others) for one, message, *others in messages]
     frame = read_profiles(session, profiles, kind)
     counted = frame.mapInArrow(_count_matches(data), "profile string, matches long").persist()
@@ -150,13 +152,9 @@ def _host(job: BacktestJob, text: str) -> str:
     return plan.broker_of(Placer(plan).place(text).partition)
 
 
-def _days(messages: Frame) -> int:
-    functions = import_module("pyspark.sql.functions")
-    return int(messages.agg(functions.count_distinct("day")).first()[0])
-
-
 # --- what runs in the workers ---------------------------------------------------------------
 
+_DAY_MICROSECONDS = 86_400_000_000
 _AMOUNTS = ("results", "bytes", "routed", "new_visits", "crossings")
 
 # PERF: a worker keeps the engine from task to task; building it takes longer than most tasks.
@@ -216,11 +214,14 @@ class _Tally:
         self._records: dict[int, ProfileRecord] = {}
         self._messages = 0
         self._refused = 0
+        self._days: set[int] = set()
 
-    def take(self, name: str, *archived: Any) -> None:
+    def take(self, name: str, message: bytes, media_type: str | None, accepted: int | None) -> None:
         self._messages += 1
+        if accepted is not None:
+            self._days.add(accepted // _DAY_MICROSECONDS)
         try:
-            stream = read_archived(name, *archived)
+            stream = read_archived(name, message, media_type, accepted)
             reached = self._engine.reached(stream)
             for match in self._engine.matcher.match(stream):
                 if isinstance(match, RouteMatch):
@@ -233,7 +234,7 @@ class _Tally:
     def batch(self) -> Batch:
         """(profile, count, amounts, name, result): sums, and samples without amounts."""
         rows: list[tuple[int, int, list[int] | None, str | None, str | None]] = [
-            (-1, self._messages, [self._refused], None, None)
+            (-1, self._messages, [self._refused, *sorted(self._days)], None, None)
         ]
         for place, record in self._records.items():
             amounts = [getattr(record, key) for key in _AMOUNTS]

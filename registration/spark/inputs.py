@@ -11,9 +11,9 @@ profiles       what it holds
 =============  ===================================================================================
 
 An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
-column ``message``, and ``media_type`` if it is there, or what
-brokers have written (onyx/broker/archive/message_archive.py): ``.jsonl.gz`` files, of which
-Spark passes over those that begin with a dot because they are not finished.
+column ``message``, and ``media_type`` if it is there, or files that brokers have written
+(overlay/archive_file.py), and ``.jsonl.gz`` files of earlier releases; names of unfinished ones
+begin with a dot.
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formats.errors import Refusal
+from overlay.archive_file import OLD_SUFFIX, SUFFIX
+from registration.spark.archive_files import (
+    ARCHIVED_SCHEMA,
+    ArchiveFiles,
+    files_of,
+    is_archive,
+)
 from registration.spark.session import Session
 
 Frame: TypeAlias = Any  # a Spark DataFrame
@@ -86,21 +93,36 @@ def weighted(session: Session, profiles: Frame, path: str) -> Frame:
 
 
 def read_messages(session: Session, paths: Sequence[str]) -> Frame:
-    """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name), ``accepted``
-    (microseconds of the epoch, or null), and ``day`` (a date, or null)."""
-    frames = [_read_archive(session, path) for path in paths]
+    """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name) and
+    ``accepted`` (microseconds of the epoch, or null)."""
+    return _together([frame for path in paths for frame in _read_archive(session, path)])
+
+
+def read_sample(session: Session, paths: Sequence[str], most: int) -> Frame:
+    """About so many of the rows of ``read_messages`` at the most, the same ones every time; no
+    message is read where the summaries of an archive have enough of them."""
+    if all(is_archive(Path(path), only=True) for path in paths):
+        archives = ArchiveFiles.of([file for path in paths for file in files_of(Path(path))])
+        if (chosen := archives.sample(most)) is not None:
+            rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
+            return session.createDataFrame(rows, ARCHIVED_SCHEMA)
+        if archives.is_summed:
+            return _some(archives.frame(session), archives.messages, most)
+    frame = read_messages(session, paths)
+    return _some(frame, frame.count(), most)
+
+
+def _some(frame: Frame, count: int, most: int) -> Frame:
+    if count <= most:
+        return frame
+    return frame.sample(fraction=min(1.0, 1.1 * most / count), seed=1).limit(most)
+
+
+def _together(frames: list[Frame]) -> Frame:
     first, *others = frames
     for other in others:
         first = first.unionByName(other)
     return first
-
-
-def sampled(frame: Frame, most: int) -> Frame:
-    """About so many of its rows at the most, the same ones every time."""
-    count = frame.count()
-    if count <= most:
-        return frame
-    return frame.sample(fraction=min(1.0, 1.1 * most / count), seed=1).limit(most)
 
 
 def _read(session: Session, paths: list[str], kind: str) -> Frame:
@@ -123,12 +145,10 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     return lines.where(functions.col("text") != "")
 
 
-def _read_archive(session: Session, path: str) -> Frame:
+def _read_archive(session: Session, path: str) -> list[Frame]:
     functions = import_module("pyspark.sql.functions")
-    no_time = [functions.lit(None).cast("bigint").alias("accepted")]
-    no_time.append(functions.lit(None).cast("date").alias("day"))
-    accepted = functions.unix_micros(functions.to_timestamp("time")).alias("accepted")
-    its_time = [accepted, functions.to_date("time").alias("day")]
+    no_time = functions.lit(None).cast("bigint").alias("accepted")
+    its_time = functions.unix_micros(functions.to_timestamp("time")).alias("accepted")
     no_type = functions.lit(None).cast("string").alias("media_type")
     if _holds(path, ".parquet"):
         frame = _checked(lambda: session.read.parquet(path), path)
@@ -137,23 +157,26 @@ def _read_archive(session: Session, path: str) -> Frame:
             raise UnreadableData(f"{path}: no column message; there are {there}")
         name = "name" if "name" in frame.columns else None
         has_type = "media_type" in frame.columns
-        return frame.select(
+        found = frame.select(
             (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
             functions.col("message").cast("binary").alias("message"),
             functions.col("media_type").cast("string") if has_type else no_type,
-            *(its_time if "time" in frame.columns else no_time),
+            its_time if "time" in frame.columns else no_time,
         )
-    if _holds(path, ".jsonl.gz"):
+        return [found]
+    frames = []
+    if _holds(path, SUFFIX):
+        frames.append(ArchiveFiles.of(files_of(Path(path))).frame(session))
+    if _holds(path, OLD_SUFFIX):
         # A broker may remove its oldest file while this reads.
         options = {"maxStringLen": str(_TEXT_MAX), "ignoreMissingFiles": "true"}
         schema = "name string, time timestamp, message string, media_type string"
-        lines = session.read.schema(schema).options(**options, pathGlobFilter="*.jsonl.gz")
-        return _checked(lambda: lines.json(path), path).select(
-            "name",
-            functions.col("message").cast("binary").alias("message"),
-            "media_type",
-            *its_time,
-        )
+        lines = session.read.schema(schema).options(**options, pathGlobFilter=f"*{OLD_SUFFIX}")
+        message = functions.col("message").cast("binary").alias("message")
+        found = _checked(lambda: lines.json(path), path)
+        frames.append(found.select("name", message, "media_type", its_time))
+    if frames:
+        return frames
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
         reader = reader.option("recursiveFileLookup", "true")
@@ -161,7 +184,7 @@ def _read_archive(session: Session, path: str) -> Frame:
     files = _checked(lambda: reader.load(path), path)
     name = functions.element_at(functions.split("path", "/"), -1)
     content = functions.col("content").alias("message")
-    return files.select(name.alias("name"), content, no_type, *no_time)
+    return [files.select(name.alias("name"), content, no_type, no_time)]
 
 
 def _profile_format(path: str) -> str:

@@ -17,7 +17,7 @@ from registration.planning.occurrence import SchemaOccurrences
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
-from registration.spark.inputs import Frame, read_messages, read_profiles, sampled, weighted
+from registration.spark.inputs import Frame, read_profiles, read_sample, weighted
 from registration.spark.population import RefusedProfile, SparkPopulation
 from registration.spark.samples import read_samples
 from registration.spark.session import Session
@@ -77,7 +77,7 @@ def run_plan_job(
         if job.archive:
             report("reading sampled messages")
             patterns = sorted({p for signature in known.signatures() for p in signature.patterns})
-            messages = sampled(read_messages(session, job.archive), job.samples)
+            messages = read_sample(session, job.archive, job.samples)
             values, messages_refused = read_samples(messages, patterns)
         at_most = _at_most(job.schemas, have_none=job.have_none)
         evidence = Evidence(at_most, [(found, 1.0) for found in values], job.measured)

@@ -7,7 +7,6 @@ or of another type shows here, and whether rows of an earlier release may lack i
 from __future__ import annotations
 
 import ast
-import gzip
 import importlib
 import sqlite3
 import tempfile
@@ -21,6 +20,7 @@ import msgspec
 
 from onyx.broker.archive.message_archive import MessageArchive
 from overlay.archive import ArchiveOptions
+from overlay.archive_file import rows_of_file
 from overlay.link.events import ArchiveMessage, Delete, Put
 from overlay.link.store import Store
 from overlay.link.store_head import SLOT_BYTES, Mark, head_file, read_head, write_head
@@ -165,8 +165,11 @@ def _head(path: Path) -> dict[str, object]:
 
 def _archive(directory: Path) -> dict[str, str]:
     archive = MessageArchive("B1", ArchiveOptions(directory), lambda: SECOND)
-    archive.take(ArchiveMessage("s1", 1, "<m>é</m>", 1_795_903_200_123_456))
-    archive.take(ArchiveMessage("s1", 2, "<m/>", 0))
+    archive.take(ArchiveMessage("s1", 1, "<m>é</m>".encode(), 1_795_903_200_123_456))
+    archive.take(ArchiveMessage("s1", 2, b"<m/>", 0))
     archive.write_waiting()
     archive.close()
-    return {file.name: gzip.decompress(file.read_bytes()).decode() for file in directory.iterdir()}
+    return {
+        file.name: "".join(row.line().decode() for row in rows_of_file(file))
+        for file in directory.iterdir()
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import trio
 
 from onyx import DataSource
 from onyx.cli.main import main
+from overlay.archive_file import rows_of_file
 from registration.spark.backtest_job import BacktestJob, run_backtest
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
 
@@ -23,9 +23,9 @@ MESSAGES = [f'<m n="{n}"><t>text "{n}"\u00e4\n</t></m>'.encode() for n in range(
 
 def archived(directory: Path) -> list[dict[str, Any]]:
     return [
-        json.loads(line)
-        for path in sorted(directory.glob("onyx-*.jsonl.gz"))
-        for line in gzip.decompress(path.read_bytes()).splitlines()
+        json.loads(row.line())
+        for path in sorted(directory.glob("onyx-*.msgpack.zst"))
+        for row in rows_of_file(path)
     ]
 
 

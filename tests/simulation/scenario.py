@@ -351,7 +351,7 @@ class Scenario:
     def _wrong_in_archives(self) -> list[str]:
         """What a process wrote before it died may be less than it accepted, never anything else."""
         archived = Counter(
-            (message.source, message.number, archived_as(message.text.encode()))
+            (message.source, message.number, archived_as(message.text))
             for message in self.net.archived
         )
         accepted = {

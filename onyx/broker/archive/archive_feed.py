@@ -7,6 +7,7 @@ the messages is kept depends on source and number only, so that it is the same a
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from zlib import crc32
 
 from formats import WireFormat
@@ -38,18 +39,15 @@ class ArchiveFeed(Part):
             text = self._text(parcel)
             self.ask_shell(ArchiveMessage(parcel.source, parcel.number, text, parcel.accepted))
 
-    def _text(self, parcel: Parcel) -> str:
+    def _text(self, parcel: Parcel) -> bytes:
         """As it was published where that is text in UTF-8; else written from the element stream.
 
         A declaration of another encoding would be wrong about the text that an archive holds.
         """
         text = parcel.in_form(WireFormat.TEXT)
-        if not _OTHER_ENCODING.match(text):
-            try:
-                found = text.decode("utf-8")
-            except UnicodeDecodeError:
-                found = "\0"
-            if "\0" not in found:  # UTF-16 may pass for UTF-8, but then every second byte is 0
-                return found
-        made = self._codebook.encode(parcel.source, WireFormat.TEXT, parcel.stream)
-        return made.decode("utf-8")
+        # UTF-16 may pass for UTF-8, but then every second byte is 0.
+        if not _OTHER_ENCODING.match(text) and b"\0" not in text:
+            with suppress(UnicodeDecodeError):
+                text.decode("utf-8")
+                return text
+        return self._codebook.encode(parcel.source, WireFormat.TEXT, parcel.stream)

@@ -12,16 +12,14 @@ ends everything that waits is written; when it is killed, about the last second 
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import os
 import re
 import shutil
 import time
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +29,19 @@ from typing import BinaryIO, NamedTuple
 import trio
 
 from overlay.archive import DROP, ArchiveOptions
+from overlay.archive_file import (
+    OLD_SUFFIX,
+    SUFFIX,
+    SUFFIXES,
+    ArchivedMessage,
+    Summary,
+    Summing,
+    member_of,
+    packed,
+    rows_of,
+    summary_of,
+    whole_members,
+)
 from overlay.link.events import ArchiveMessage, ArchiveRead, ReadArchive
 from overlay.statistics import Archive
 
@@ -39,11 +50,11 @@ from overlay.statistics import Archive
 #
 # ::
 #
-#     DIR/onyx-B1-20261121T173000Z-00000007.jsonl.gz     finished: whole, on disk, never changed
+#     DIR/onyx-B1-20261121T173000Z-00000007.msgpack.zst  finished: whole, on disk, never changed
 #     DIR/.onyx-B1-20261121T183000Z-00000008.part        being written; hidden from readers of DIR
 #
-#     segment = gzip member*         each some lines, written at once
-#     line    = {"name": "s1/17", "source": "s1", "number": 17, "time": "...Z", "message": "<m/>"}
+# overlay/archive_file.py says what is in a segment: members, each the messages that were written at
+# once, and a summary.  Segments that an earlier release has written are files of JSON lines.
 #
 # A reader never sees half a file: a segment gets its name once all of it is on disk.  What a
 # process left behind that died is cut back to its last whole member and finished when the broker
@@ -51,11 +62,9 @@ from overlay.statistics import Archive
 # Everything here blocks, and raises OSError; message_archive.py calls it from a thread.
 
 
-SEGMENT_SUFFIX = ".jsonl.gz"
 PART_SUFFIX = ".part"
 _DAY_SECONDS = 86_400.0
-_GZIP = 31  # zlib's wbits for gzip with its largest window
-_PIECE_BYTES = 64 * 1024
+_GZIP_BEGINS = b"\x1f\x8b"
 
 
 class ArchiveSegments:
@@ -69,6 +78,7 @@ class ArchiveSegments:
         self._name = re.compile(re.escape(self._prefix) + r"\d{8}T\d{6}Z-(\d{8})")
         self._file: int | None = None
         self._part = Path()
+        self._summing = Summing()
         self._began = 0.0
         self._size = 0
         self._finished_bytes = 0
@@ -84,16 +94,15 @@ class ArchiveSegments:
         for part in sorted(self._directory.glob(f".{self._prefix}*{PART_SUFFIX}")):
             stem = part.name[1 : -len(PART_SUFFIX)]
             if self._name.fullmatch(stem):
-                _cut_back(part)
-                self._finish(part)
+                self._finish(part, _cut_back(part))
         self._next = 1 + max((self._number(path) for path in self._segments()), default=0)
 
-    def write(self, lines: bytes, now: float) -> bool:
-        """Append whole lines; False when there is no room for them by the policy.
+    def write(self, rows: Sequence[bytes], now: float) -> bool:
+        """Append packed rows; False when there is no room for them by the policy.
 
         ``now``: seconds since 1970.  After an OSError nothing of them is in the archive.
         """
-        member = gzip.compress(lines, 6, mtime=0)
+        member = member_of(rows)
         self._remove_old(now)
         if not self._has_room(len(member)):
             return False
@@ -104,6 +113,7 @@ class ArchiveSegments:
             self._take_back(file)
             raise
         self._size += len(member)
+        self._summing.add(len(member), rows)
         self.rotate(now)
         return True
 
@@ -120,7 +130,7 @@ class ArchiveSegments:
             file, self._file = self._file, None
             self._size = 0
             os.close(file)
-            self._finish(self._part)
+            self._finish(self._part, self._summing)
             self._count()
 
     def sizes(self) -> tuple[int, int]:
@@ -136,7 +146,7 @@ class ArchiveSegments:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(self._part, flags, 0o644)
         self._next += 1
-        self._began, self._size = now, 0
+        self._began, self._size, self._summing = now, 0, Summing()
         return self._file
 
     def _take_back(self, file: int) -> None:
@@ -147,13 +157,18 @@ class ArchiveSegments:
             self._file, self._size = None, 0
             os.close(file)  # cut back by the next ``open``
 
-    def _finish(self, part: Path) -> None:
-        """Under its name only when all of it is on disk; nothing is left of an empty one."""
+    def _finish(self, part: Path, summing: Summing | None) -> None:
+        """Under its name only when all of it is on disk; nothing is left of an empty one.
+        ``summing`` None: a file of JSON lines."""
         if not part.stat().st_size:
             part.unlink()
             return
+        if summing is not None:
+            with part.open("ab") as file:
+                file.write(summing.frame())
         _sync(part, os.O_RDONLY)
-        part.rename(part.with_name(part.name[1 : -len(PART_SUFFIX)] + SEGMENT_SUFFIX))
+        suffix = OLD_SUFFIX if summing is None else SUFFIX
+        part.rename(part.with_name(part.name[1 : -len(PART_SUFFIX)] + suffix))
         _sync(self._directory, os.O_RDONLY | os.O_DIRECTORY)
 
     # --- all segments ---------------------------------------------------------------------
@@ -183,16 +198,15 @@ class ArchiveSegments:
 
     def _segments(self) -> list[Path]:
         """The finished ones, the oldest first."""
-        found = [
-            path
-            for path in self._directory.glob(f"{self._prefix}*{SEGMENT_SUFFIX}")
-            if self._name.fullmatch(path.name.removesuffix(SEGMENT_SUFFIX))
-        ]
+        found = [path for path in self._directory.iterdir() if self._number(path)]
         return sorted(found, key=self._number)
 
-    def _number(self, segment: Path) -> int:
-        found = self._name.fullmatch(segment.name.removesuffix(SEGMENT_SUFFIX))
-        return int(found[1]) if found else 0
+    def _number(self, path: Path) -> int:
+        """Of a finished segment of this broker; else 0."""
+        for suffix in SUFFIXES:
+            if found := self._name.fullmatch(path.name.removesuffix(suffix)):
+                return int(found[1]) if path.name.endswith(suffix) else 0
+        return 0
 
     def _count(self) -> None:
         segments = self._segments()
@@ -206,26 +220,19 @@ def _write_all(file: int, data: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
-def read_members(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """(where it ends, its lines) of each whole gzip member from here on, up to the first that is
-    damaged or cut off."""
-    member, lines, rest = zlib.decompressobj(wbits=_GZIP), [], b""
-    while piece := rest or file.read(_PIECE_BYTES):
-        try:
-            lines.append(member.decompress(piece))
-        except zlib.error:
-            return
-        rest = member.unused_data
-        if member.eof:
-            yield file.tell() - len(rest), b"".join(lines)
-            member, lines = zlib.decompressobj(wbits=_GZIP), []
-
-
-def _cut_back(part: Path) -> None:
+def _cut_back(part: Path) -> Summing | None:
+    """The file ends behind its last whole member; its summary so far, None for JSON lines."""
     with part.open("rb") as file:
-        end = max((end for end, _ in read_members(file)), default=0)
+        is_old = file.read(2) == _GZIP_BEGINS
+        file.seek(0)
+        end, summing = 0, Summing()
+        for member in whole_members(file, is_old=is_old):
+            if not is_old:
+                summing.add(member.end - end, map(packed, rows_of(member.data)))
+            end = member.end
     if end < part.stat().st_size:
         os.truncate(part, end)
+    return None if is_old else summing
 
 
 def _sync(path: Path, flags: int) -> None:
@@ -260,20 +267,16 @@ class _Segment(NamedTuple):
 def read_page(directory: Path, broker: str, asked: ReadArchive) -> ArchiveRead:
     """OSError.  A segment that goes meanwhile is as one that has gone before."""
     number, offset = _place(asked.after)
-    prefix = b'{"name":' + json.dumps(f"{asked.source}/", ensure_ascii=False)[:-1].encode()
     found: list[bytes] = []
     size = read = 0
     for segment in _segments(directory, broker, asked):
         if segment.number < number:
             continue
         start = offset if segment.number == number else 0
-        for end, lines in _members(segment.path, start):
-            for line in lines.splitlines(keepends=True):
-                if line.startswith(prefix) and _is_between(line, asked):
-                    found.append(line)
-                    size += len(line)
-            read += end - start
-            start = end
+        for end, length, lines in _members(segment.path, start, asked):
+            found += lines
+            size += sum(map(len, lines))
+            read += length
             if size >= FOUND_BYTES_MAX or read >= READ_BYTES_MAX:
                 return ArchiveRead(asked.key, b"".join(found), f"{segment.number}:{end}")
     return ArchiveRead(asked.key, b"".join(found), "")
@@ -286,8 +289,8 @@ def _place(after: str) -> tuple[int, int]:
 
 def _segments(directory: Path, broker: str, asked: ReadArchive) -> list[_Segment]:
     """Those with messages of the time, the oldest first."""
-    suffix = f"(?:{re.escape(SEGMENT_SUFFIX)}|{re.escape(PART_SUFFIX)})"
-    name = re.compile(rf"\.?onyx-{re.escape(broker)}-(\d{{8}}T\d{{6}}Z)-(\d{{8}}){suffix}")
+    suffix = "|".join(map(re.escape, (*SUFFIXES, PART_SUFFIX)))
+    name = re.compile(rf"\.?onyx-{re.escape(broker)}-(\d{{8}}T\d{{6}}Z)-(\d{{8}})(?:{suffix})")
     found = {}
     for path in directory.iterdir():
         if matched := name.fullmatch(path.name):
@@ -304,21 +307,54 @@ def _segments(directory: Path, broker: str, asked: ReadArchive) -> list[_Segment
 
 def _open(path: Path) -> BinaryIO | None:
     """It may be finished meanwhile, or gone."""
-    finished = path.name.removeprefix(".").removesuffix(PART_SUFFIX) + SEGMENT_SUFFIX
-    for name in (path.name, finished):
+    stem = path.name.removeprefix(".").removesuffix(PART_SUFFIX)
+    for name in (path.name, *(stem + suffix for suffix in SUFFIXES)):
         with suppress(FileNotFoundError):
             return path.with_name(name).open("rb")
     return None
 
 
-def _members(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
-    """(where it ends, its lines) of each whole one behind a place."""
+def _members(path: Path, start: int, asked: ReadArchive) -> Iterator[tuple[int, int, list[bytes]]]:
+    """(where it ends, its length, the lines that are asked for) of each whole member behind a
+    place; a member is passed over where the summary tells that it has none of these."""
     file = _open(path)
     if file is None:
         return
     with file:
-        file.seek(start)
-        yield from read_members(file)
+        is_old = file.read(2) == _GZIP_BEGINS
+        ends = {} if is_old else _without(summary_of(file), asked)
+        while True:
+            while start in ends:
+                start = ends[start]
+            file.seek(start)
+            whole = next(whole_members(file, is_old=is_old), None)
+            if whole is None:
+                return
+            yield whole.end, whole.end - start, _lines(whole.data, asked, is_old=is_old)
+            start = whole.end
+
+
+def _without(summary: Summary | None, asked: ReadArchive) -> dict[int, int]:
+    """Where the members begin and end in which nothing is asked for."""
+    ends = {}
+    for member in () if summary is None else summary.members:
+        span = member.sources.get(asked.source)
+        if span is None or span.until < asked.since * 1e6 or span.since >= asked.until * 1e6:
+            ends[member.start] = member.start + member.length
+    return ends
+
+
+def _lines(data: bytes, asked: ReadArchive, *, is_old: bool) -> list[bytes]:
+    if not is_old:
+        since, until = asked.since * 1e6, asked.until * 1e6
+        return [
+            row.line()
+            for row in rows_of(data)
+            if row.source == asked.source and since <= row.time < until
+        ]
+    prefix = b'{"name":' + json.dumps(f"{asked.source}/", ensure_ascii=False)[:-1].encode()
+    lines = data.splitlines(keepends=True)
+    return [line for line in lines if line.startswith(prefix) and _is_between(line, asked)]
 
 
 def _is_between(line: bytes, asked: ReadArchive) -> bool:
@@ -330,7 +366,7 @@ def _is_between(line: bytes, asked: ReadArchive) -> bool:
 
 
 WRITE_SECONDS = 1.0
-_MEMBER_BYTES = 1024 * 1024  # of lines that are compressed together
+_MEMBER_BYTES = 1024 * 1024  # of rows that are compressed together
 
 log = logging.getLogger("onyx.archive")
 
@@ -346,7 +382,7 @@ class MessageArchive:
         self._segments = ArchiveSegments(broker, options)
         self._options = options
         self._clock = clock
-        self._lines: deque[bytes] = deque()
+        self._rows: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._lock = Lock()  # of the two above; held for moments only
         self._is_open = False
@@ -354,13 +390,14 @@ class MessageArchive:
 
     def take(self, message: ArchiveMessage) -> None:
         """Never blocks and never fails: a message for which there is no room is counted."""
-        line = _line(message, self._clock())
+        at = message.accepted or round(self._clock() * 1_000_000)
+        row = packed(ArchivedMessage(message.source, message.number, at, "", message.text))
         with self._lock:
-            if self._waiting_bytes + len(line) > self._options.waiting_bytes_max:
+            if self._waiting_bytes + len(row) > self._options.waiting_bytes_max:
                 self._left_out(1)
                 return
-            self._lines.append(line)
-            self._waiting_bytes += len(line)
+            self._rows.append(row)
+            self._waiting_bytes += len(row)
 
     def read(self, asked: ReadArchive) -> ArchiveRead:
         """A page of what is on disk; blocks.  Of what cannot be read nothing is there."""
@@ -383,9 +420,10 @@ class MessageArchive:
             if not self._is_open:
                 self._segments.open()
                 self._is_open = True
-            while self._lines:
-                count, lines = self._next_member()
-                if self._segments.write(lines, now):
+            while self._rows:
+                rows = self._next_member()
+                count = len(rows)
+                if self._segments.write(rows, now):
                     self._counted.written = (self._counted.written or 0) + count
                     self._tell("")
                 else:
@@ -400,8 +438,8 @@ class MessageArchive:
     def close(self) -> None:
         """Write what waits and finish the segment; blocks.  What cannot be written is lost."""
         self.write_waiting()
-        self._left_out(len(self._lines))
-        self._drop(len(self._lines))
+        self._left_out(len(self._rows))
+        self._drop(len(self._rows))
         try:
             self._segments.close()
         except OSError as error:
@@ -416,21 +454,21 @@ class MessageArchive:
 
     def statistics(self) -> Archive:
         counted = self._counted
-        counted.waiting = len(self._lines)
+        counted.waiting = len(self._rows)
         counted.segments, counted.bytes = self._segments.sizes()
         return counted
 
-    def _next_member(self) -> tuple[int, bytes]:
-        """The first lines that wait, about a megabyte; they stay where they are."""
+    def _next_member(self) -> list[bytes]:
+        """The first rows that wait, about a megabyte; they stay where they are."""
         taken: list[bytes] = []
         size = 0
         with self._lock:
-            for line in self._lines:
-                if taken and size + len(line) > _MEMBER_BYTES:
+            for row in self._rows:
+                if taken and size + len(row) > _MEMBER_BYTES:
                     break
-                size += len(line)
-                taken.append(line)
-        return len(taken), b"".join(taken)
+                size += len(row)
+                taken.append(row)
+        return taken
 
     def _left_out(self, count: int) -> None:
         self._counted.left_out = (self._counted.left_out or 0) + count
@@ -438,22 +476,10 @@ class MessageArchive:
     def _drop(self, count: int) -> None:
         with self._lock:
             for _ in range(count):
-                self._waiting_bytes -= len(self._lines.popleft())
+                self._waiting_bytes -= len(self._rows.popleft())
 
     def _tell(self, problem: str) -> None:
         """Log it once as long as it lasts."""
         if problem and problem != self._counted.problem:
             log.warning("archive: %s", problem)
         self._counted.problem = problem
-
-
-def _line(message: ArchiveMessage, now: float) -> bytes:
-    at = message.accepted / 1_000_000 or now
-    record = {
-        "name": f"{message.source}/{message.number}",
-        "source": message.source,
-        "number": message.number,
-        "time": datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds"),
-        "message": message.text,
-    }
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

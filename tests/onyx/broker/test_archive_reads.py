@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from onyx.broker.archive import message_archive as archive_pages
 from onyx.broker.archive.message_archive import MessageArchive
 from overlay.access import Rule
 from overlay.archive import ArchiveOptions
+from overlay.archive_file import OLD_SUFFIX, SUFFIX, rows_of_file
 from overlay.link.events import ArchiveMessage, ArchiveRead, ReadArchive
 from overlay.link.frames import Response
 from tests.onyx.broker.test_access_rules import Guarded, refused
@@ -52,8 +54,8 @@ def archive(tmp_path: Path, clock: Clock) -> MessageArchive:
         "B1", options(tmp_path / "news", segment_seconds_max=60, days_max=1e4), clock
     )
     for number in range(1, 101):
-        archive.take(ArchiveMessage("s1", number, f'<m n="{number}"/>', 0))
-        archive.take(ArchiveMessage("s10", number, "<m/>", 0))
+        archive.take(ArchiveMessage("s1", number, b'<m n="%d"/>' % number, 0))
+        archive.take(ArchiveMessage("s10", number, b"<m/>", 0))
         archive.write_waiting()
         clock.now += 10
     return archive
@@ -76,8 +78,9 @@ def test_pages_are_bounded_by_what_is_found_and_by_what_is_read(
     monkeypatch.setattr(archive_pages, "FOUND_BYTES_MAX", 300)
     found = pages(archive)
     assert max(map(len, found)) <= 3 and read(archive) == list(range(1, 101))
-    monkeypatch.setattr(archive_pages, "READ_BYTES_MAX", 1000)
-    assert len(pages(archive, "s2")) > 5, "however little there is"
+    monkeypatch.setattr(archive_pages, "READ_BYTES_MAX", 100)
+    assert len(pages(archive, until=BEGAN + 1000)) > 50, "however little there is"
+    assert len(pages(archive, "s2")) <= 3, "what a summary lacks is not read"
 
 
 def test_a_time_is_read_from_its_first_second_up_to_its_last(archive: MessageArchive) -> None:
@@ -90,7 +93,7 @@ def test_a_time_is_read_from_its_first_second_up_to_its_last(archive: MessageArc
 def test_what_is_gone_or_damaged_is_passed_over(archive: MessageArchive, tmp_path: Path) -> None:
     first, second, third, *_ = sorted((tmp_path / "news").glob("onyx-*"))
     first.unlink()
-    second.write_bytes(b"\x1f\x8b no gzip")
+    second.write_bytes(b"\x28\xb5\x2f\xfd no frame")
     numbers = read(archive)
     assert numbers == list(range(numbers[0], 101)) and 10 < numbers[0] < 20
     place = f"{int(third.name.split('-')[3][:8])}:7"  # no place where a member begins
@@ -98,6 +101,19 @@ def test_what_is_gone_or_damaged_is_passed_over(archive: MessageArchive, tmp_pat
     for odd in ("x", "-1:0", "99999999:0", "1:" + "9" * 15, "9" * 250):
         page = archive.read(ReadArchive("1", "s1", 0, 1e14, odd))
         assert page.lines.count(b"\n") in (0, len(numbers))
+
+
+def test_segments_of_an_earlier_release_are_read_as_well(
+    archive: MessageArchive, tmp_path: Path
+) -> None:
+    for path in sorted((tmp_path / "news").glob("onyx-*"))[:5]:
+        lines = b"".join(row.line() for row in rows_of_file(path))
+        path.unlink()
+        path.with_name(path.name.removesuffix(SUFFIX) + OLD_SUFFIX).write_bytes(
+            gzip.compress(lines)
+        )
+    assert read(archive) == list(range(1, 101))
+    assert read(archive, since=BEGAN + 95, until=BEGAN + 121) == [11, 12, 13]
 
 
 def test_a_segment_that_is_finished_meanwhile_is_read(

@@ -11,8 +11,17 @@ from typing import Any
 
 import pytest
 
-from onyx.broker.archive.message_archive import SEGMENT_SUFFIX, ArchiveSegments, MessageArchive
+from onyx.broker.archive.message_archive import ArchiveSegments, MessageArchive
 from overlay.archive import ArchiveOptions
+from overlay.archive_file import (
+    SUFFIX,
+    ArchivedMessage,
+    Summing,
+    member_of,
+    packed,
+    rows_of_file,
+    summary_of,
+)
 from overlay.link.events import ArchiveMessage
 
 DAY = 86_400.0
@@ -30,7 +39,7 @@ def options(directory: Path, **more: Any) -> ArchiveOptions:
     return ArchiveOptions(directory=directory, free_bytes_min=0, **more)
 
 
-def message(number: int, text: str = "<m/>") -> ArchiveMessage:
+def message(number: int, text: bytes = b"<m/>") -> ArchiveMessage:
     return ArchiveMessage("s1", number, text, 0)
 
 
@@ -40,17 +49,13 @@ def names(directory: Path) -> list[str]:
 
 
 def numbers(directory: Path) -> list[int]:
-    return [
-        json.loads(line)["number"]
-        for name in names(directory)
-        for line in gzip.decompress((directory / name).read_bytes()).splitlines()
-    ]
+    return [row.number for name in names(directory) for row in rows_of_file(directory / name)]
 
 
-def test_lines_hold_the_messages_and_a_segment_appears_when_it_is_finished(tmp_path: Path) -> None:
+def test_rows_hold_the_messages_and_a_segment_appears_when_it_is_finished(tmp_path: Path) -> None:
     clock = Clock()
     archive = MessageArchive("B1", options(tmp_path / "news", segment_seconds_max=60), clock)
-    archive.take(message(1, '<m a="ä\n"/>'))
+    archive.take(message(1, '<m a="ä\n"/>'.encode()))
     assert archive.statistics().waiting == 1
     archive.write_waiting()
     assert names(tmp_path / "news") == []
@@ -58,16 +63,16 @@ def test_lines_hold_the_messages_and_a_segment_appears_when_it_is_finished(tmp_p
     archive.take(message(2))
     archive.write_waiting()
     (name,) = names(tmp_path / "news")
-    assert name == f"onyx-B1-20270115T080000Z-00000001{SEGMENT_SUFFIX}"
-    first, second = gzip.decompress((tmp_path / "news" / name).read_bytes()).splitlines()
-    assert json.loads(first) == {
+    assert name == f"onyx-B1-20270115T080000Z-00000001{SUFFIX}"
+    first, second = rows_of_file(tmp_path / "news" / name)
+    assert json.loads(first.line()) == {
         "name": "s1/1",
         "source": "s1",
         "number": 1,
         "time": "2027-01-15T08:00:00.000000+00:00",
         "message": '<m a="ä\n"/>',
     }
-    assert json.loads(second)["number"] == 2
+    assert second.number == 2
     statistics = archive.statistics()
     assert (statistics.written, statistics.left_out, statistics.segments) == (2, 0, 1)
     archive.close()
@@ -81,13 +86,15 @@ def test_closing_writes_what_waits(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_cut_back_to_whole_members(tmp_path: Path) -> None:
-    lines = [f'{{"number":{number}}}\n'.encode() for number in (1, 2, 3)]
+    rows = [packed(ArchivedMessage("s1", number, 0, "", b"<m/>")) for number in (1, 2, 3)]
+    members = [member_of([row]) for row in rows]
+    unfinished = Summing().frame()[:-3]
     for kept in range(4):
-        for damage in (b"", b"\x1f\x8b", gzip.compress(lines[0])[:-3], b"\0" * 5000):
+        for damage in (b"", b"\x28\xb5", members[0][:-3], b"\0" * 5000, unfinished):
             directory = tmp_path / f"{kept}-{len(damage)}"
             directory.mkdir()
             part = directory / ".onyx-B1-20270115T080000Z-00000004.part"
-            part.write_bytes(b"".join(map(gzip.compress, lines[:kept])) + damage)
+            part.write_bytes(b"".join(members[:kept]) + damage)
             other = directory / ".onyx-B1-x-20270115T080000Z-00000004.part"
             other.touch()
             segments = ArchiveSegments("B1", options(directory))
@@ -95,9 +102,22 @@ def test_what_a_killed_process_left_is_cut_back_to_whole_members(tmp_path: Path)
             assert numbers(directory) == [1, 2, 3][:kept]
             assert not part.exists()
             assert other.exists()  # of another broker, which may be writing it
-            segments.write(lines[0], 2e9)
+            if kept:
+                with (directory / names(directory)[0]).open("rb") as file:
+                    summary = summary_of(file)
+                assert summary is not None
+                assert summary.sources()["s1"].last == kept
+            segments.write(rows[:1], 2e9)
             segments.close()
-            assert names(directory)[-1].endswith(f"-0000000{5 if kept else 1}{SEGMENT_SUFFIX}")
+            assert names(directory)[-1].endswith(f"-0000000{5 if kept else 1}{SUFFIX}")
+
+
+def test_what_an_earlier_release_left_is_finished_as_a_file_of_its_form(tmp_path: Path) -> None:
+    part = tmp_path / ".onyx-B1-20270115T080000Z-00000004.part"
+    part.write_bytes(gzip.compress(b"{}\n") + b"\x1f\x8b")
+    ArchiveSegments("B1", options(tmp_path)).open()
+    assert names(tmp_path) == ["onyx-B1-20270115T080000Z-00000004.jsonl.gz"]
+    assert gzip.decompress((tmp_path / names(tmp_path)[0]).read_bytes()) == b"{}\n"
 
 
 def test_beyond_its_bytes_the_oldest_segments_go(tmp_path: Path) -> None:
@@ -131,7 +151,7 @@ def test_old_segments_go(tmp_path: Path) -> None:
     for number in range(1, 6):
         archive.take(message(number))
         archive.write_waiting()
-        newest = max(tmp_path.glob("*" + SEGMENT_SUFFIX))
+        newest = max(tmp_path.glob("*" + SUFFIX))
         os.utime(newest, (clock.now, clock.now))
         clock.now += DAY
     assert numbers(tmp_path) == [3, 4, 5]
@@ -153,13 +173,13 @@ def test_a_full_disk_costs_the_archive_only(
         return write(file, bytes(data)[:1])
 
     monkeypatch.setattr(os, "write", half)
-    for number in range(2, 30):
+    for number in range(2, 102):
         archive.take(message(number))
         archive.write_waiting()
     statistics = archive.statistics()
     assert (statistics.written, statistics.problem) == (1, "No space left on device")
     kept = statistics.waiting
-    assert statistics.left_out == 28 - kept > 0
+    assert statistics.left_out == 100 - kept > 0
     monkeypatch.setattr(os, "write", write)
     archive.close()
     assert numbers(tmp_path) == list(range(1, 2 + kept))

@@ -1,0 +1,150 @@
+"""Archives that brokers have written, as a frame, with what their summaries tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from overlay.archive_file import (
+    SUFFIX,
+    SUFFIXES,
+    ArchivedMessage,
+    Member,
+    Summary,
+    rows_of_file,
+    summary_of,
+)
+from registration.spark.archived_message import ARCHIVED
+from registration.spark.session import Session
+
+Frame: TypeAlias = Any
+Batch: TypeAlias = Any
+
+ARCHIVED_SCHEMA = "name string, message binary, media_type string, accepted bigint"
+_SLICE_BYTES = 4 * 1024 * 1024  # of a file, compressed, that a task reads
+_BATCH_ROWS = 1024
+
+
+def files_of(path: Path) -> list[Path]:
+    """The finished files of an archive, the oldest first; ``path`` may be one of them."""
+    if not path.is_dir():
+        return [path]
+    return sorted(path.glob(f"[!.]*{SUFFIX}"))
+
+
+def is_archive(path: Path, *, only: bool = False) -> bool:
+    """Whether brokers have written finished files there; ``only``: and no other form is there."""
+    found = {
+        suffix
+        for suffix in (*SUFFIXES, ".parquet")
+        if path.name.endswith(suffix) or (path.is_dir() and any(path.glob(f"[!.]*{suffix}")))
+    }
+    return found == {SUFFIX} if only else bool(found & {*SUFFIXES})
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFiles:
+    """Finished files of brokers with their summaries, None of a damaged one."""
+
+    files: tuple[tuple[Path, Summary | None], ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> ArchiveFiles:
+        """A broker may remove its oldest file meanwhile."""
+        found = []
+        for path in paths:
+            try:
+                with path.open("rb") as file:
+                    found.append((path, summary_of(file)))
+            except FileNotFoundError:
+                continue
+        return cls(tuple(found))
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether all files have a summary."""
+        return all(summary is not None for _, summary in self.files)
+
+    @property
+    def messages(self) -> int:
+        """How many there are, of files with a summary."""
+        return sum(summary.messages for _, summary in self.files if summary is not None)
+
+    def sample(self, most: int) -> list[ArchivedMessage] | None:
+        """At most so many messages, each as likely as any other; None where the summaries have
+        less than that and than all messages."""
+        ranked: list[tuple[int, ArchivedMessage]] = []
+        bound = 1 << 64
+        for _, summary in self.files:
+            if summary is None or not summary.sample:
+                return None
+            ranked += summary.sample
+            # Messages of a higher rank may be missing.
+            bound = min(bound, summary.sample[-1][0])
+        chosen = sorted(one for one in ranked if one[0] <= bound)[:most]
+        return [row for _, row in chosen] if len(chosen) == most else None
+
+    def frame(self, session: Session) -> Frame:
+        """ARCHIVED of all messages; a task reads some members of one file."""
+        slices = [part for path, summary in self.files for part in _slices(path, summary)]
+        count = max(1, len(slices))
+        return session.range(0, count, 1, count).mapInArrow(_reading(slices), ARCHIVED_SCHEMA)
+
+
+_Slice: TypeAlias = tuple[str, list[Member] | None]
+
+
+def _slices(path: Path, summary: Summary | None) -> Iterator[_Slice]:
+    """Of about _SLICE_BYTES each; the whole of a file without a summary."""
+    name = str(path.absolute())
+    if summary is None:
+        yield name, None
+        return
+    members: list[Member] = []
+    for member in summary.members:
+        members.append(Member(member.start, member.length, {}))
+        if sum(one.length for one in members) >= _SLICE_BYTES:
+            yield name, members
+            members = []
+    if members:
+        yield name, members
+
+
+def _reading(slices: Sequence[_Slice]) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+    def run(batches: Iterator[Batch]) -> Iterator[Batch]:
+        for batch in batches:
+            for (number,) in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if number < len(slices):
+                    yield from _batches(*slices[number])
+
+    return run
+
+
+def _batches(name: str, members: list[Member] | None) -> Iterator[Batch]:
+    rows: list[ArchivedMessage] = []
+    try:
+        for row in rows_of_file(Path(name), members):
+            rows.append(row)
+            if len(rows) == _BATCH_ROWS:
+                yield _batch(rows)
+                rows = []
+    except FileNotFoundError:  # a broker has removed it meanwhile
+        pass
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[ArchivedMessage]) -> Batch:
+    arrow = import_module("pyarrow")
+    return arrow.RecordBatch.from_arrays(
+        [
+            arrow.array([row.name for row in rows], arrow.string()),
+            arrow.array([row.message for row in rows], arrow.binary()),
+            arrow.array([row.media_type or None for row in rows], arrow.string()),
+            arrow.array([row.time for row in rows], arrow.int64()),
+        ],
+        list(ARCHIVED),
+    )

@@ -1,0 +1,67 @@
+"""Archives of brokers as frames: counted and sampled by their summaries, read by some tasks."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overlay.archive_file import SUFFIX, UNSAMPLED_MAX, rank_of
+from registration.spark import archive_files
+from registration.spark.archive_files import ArchiveFiles, files_of, is_archive
+from registration.spark.inputs import read_messages, read_sample
+from tests.overlay.test_archive_file import file_of, message
+
+MANY = UNSAMPLED_MAX + 1
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """Two large files, and one that is being written."""
+    for number, source in enumerate(("s1", "s2")):
+        rows = [message(n, source) for n in range(MANY)]
+        (tmp_path / f"onyx-B1-{number}{SUFFIX}").write_bytes(file_of(rows, 500))
+    (tmp_path / ".onyx-B1-3.part").write_bytes(b"")
+    return tmp_path
+
+
+def test_summaries_count_and_sample_without_a_message_being_read(news: Path) -> None:
+    archives = ArchiveFiles.of(files_of(news))
+    assert archives.messages == 2 * MANY
+    ranked = sorted((rank_of(s, n), s, n) for s in ("s1", "s2") for n in range(MANY))
+    chosen = archives.sample(300)
+    assert chosen is not None
+    assert [(row.source, row.number) for row in chosen] == [one[1:] for one in ranked[:300]]
+    assert archives.sample(1_000) is None, "two summaries have 512"
+
+
+def test_all_messages_come_once_from_several_tasks(
+    news: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_files, "_SLICE_BYTES", 10_000)
+    lines = b"".join(message(n, "s3").line() for n in range(3))
+    (news / "onyx-B1-0.jsonl.gz").write_bytes(gzip.compress(lines))
+    frame = read_messages(spark, [str(news)])
+    found = sorted((row.name, bytes(row.message), row.accepted) for row in frame.collect())
+    wanted = [message(n, source) for source in ("s1", "s2") for n in range(MANY)]
+    wanted += [message(n, "s3") for n in range(3)]
+    assert found == sorted((row.name, row.message, row.time) for row in wanted)
+    assert frame.rdd.getNumPartitions() > 4
+    assert not is_archive(news, only=True)
+
+
+def test_a_damaged_summary_costs_the_counts_and_no_message(news: Path, spark: Any) -> None:
+    first, second = files_of(news)
+    second.unlink()
+    first.write_bytes(first.read_bytes()[:-1])
+    assert ArchiveFiles.of([first]).messages == 0
+    assert ArchiveFiles.of([first]).sample(10) is None
+    assert read_messages(spark, [str(first)]).count() == MANY
+
+
+def test_samples_are_bounded_whatever_the_summaries_have(news: Path, spark: Any) -> None:
+    assert read_sample(spark, [str(news)], 100).count() == 100
+    assert 500 < read_sample(spark, [str(news)], 1_000).count() <= 1_000
+    assert read_sample(spark, [str(news)], 10_000).count() == 2 * MANY
