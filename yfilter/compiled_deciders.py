@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formats.element_stream import ElementStream
-from yfilter.explain import Row, interpreter_of
+from yfilter.explain import Row
 from yfilter.explanation import POSITIONS_MAX
 from yfilter.graph.join import MessageGraph
 from yfilter.graph.join_program import JoinProgram
@@ -19,8 +19,7 @@ from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, Evaluatio
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.result_planner import result_plan
 from yfilter.language.results import result_writer
-from yfilter.operators.compiler import Compiler
-from yfilter.operators.operators import MessageColumns, OperatorTable
+from yfilter.operators.evaluation import Evaluation
 
 # -------------------------------------------------------------------------------------------------
 # Return template + bindings -> the results of one profile for one message.
@@ -57,23 +56,25 @@ def render(
 
 
 class CompiledDeciders:
-    """The index finds, operators verify, the interpreter does the rest."""
+    """The index finds, operators verify."""
 
     finder = "index"
 
     def decider(self, condition: Expression) -> str:
         if condition_of(condition) or derived_of(condition):
             return self.finder
-        return interpreter_of(condition) if falls_back(condition) else self.verifier(condition)
+        return self.verifier(condition)
 
     def verifier(self, condition: Expression) -> str:
-        operators = OperatorTable(MessageColumns(), DEFAULT_EVALUATION_LIMITS, Compiler)
-        return "interpreter" if operators.interprets(operators.acquire(condition)) else "operator"
+        return "elementpath" if falls_back(condition) else "operator"
 
     def results(
         self, profile: Profile, stream: ElementStream, elements: list[int], limits: EvaluationLimits
     ) -> int:
         return len(render(profile, stream, elements, limits))
+
+    def evaluate_on(self, stream: ElementStream, limits: EvaluationLimits) -> Evaluation:
+        return Evaluation(stream, limits)
 
     def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> _Look:
         return _Look(stream, limits)

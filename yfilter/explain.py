@@ -1,7 +1,7 @@
 """Explain a profile: its parts, and on a message, each on the elements that are left for it.
 
-The interpreter evaluates part by part on the element stream; the tests say that the engine comes to
-the same.  An engine adds the decider of each part and its way to look at a graph (Deciders).
+Part by part is evaluated on the element stream; the tests say that the engine comes to the same.
+An engine adds the decider of each part, its evaluation, and its way to look at a graph (Deciders).
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ from yfilter.graph.query_ast import (
     Variable,
 )
 from yfilter.graph.query_text import element_text, group_text, term_text
-from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.function_library import falls_back
 from yfilter.language.matching_path import MatchingPart, matching_part
 from yfilter.language.near_miss import near_miss
-from yfilter.language.nodes import DOCUMENT, Node, NodeType
+from yfilter.language.nodes import DOCUMENT, Node, NodeType, Variables
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, LocationStep, Origin, Profile, absolute, relative
 from yfilter.language.query_text import unparse
@@ -143,6 +141,13 @@ def _part(element: GroupElement, outcome: Outcome | None) -> Part:
 _Whole: TypeAlias = Callable[[tuple[LocationStep, ...]], str]
 
 
+class Evaluated(Protocol):
+    """Expressions on one message, within one budget; both raise MatchLimitExceeded."""
+
+    def select(self, path: Expression, context: Node, variables: Variables) -> list[Node]: ...
+    def holds(self, condition: Expression, context: Node, variables: Variables) -> bool: ...
+
+
 class Deciders(Protocol):
     """An engine's knowledge of the parts of a profile."""
 
@@ -158,6 +163,9 @@ class Deciders(Protocol):
         self, profile: Profile, stream: ElementStream, elements: list[int], limits: EvaluationLimits
     ) -> int:
         """The number of results of a profile whose matching path leads to some elements."""
+
+    def evaluate_on(self, stream: ElementStream, limits: EvaluationLimits) -> Evaluated:
+        """An evaluation on a message."""
 
     def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> GraphLook:
         """The graph of a message, to ask graph profiles on."""
@@ -188,7 +196,7 @@ def explain(
         parts,
         unparse(profile) if matching.has_remainder else "",
         tuple(tuple(map(str, disjunct.paths)) for disjunct in routing_query(profile)),
-        remainder_by=_remainder_by(matching, deciders),
+        remainder_by=_remainder_by(matching, profile.body, deciders),
     )
     if message is None:
         return static
@@ -218,7 +226,8 @@ class _Walk:
     ) -> None:
         self.failure: Failure | None = None
         self._deciders = deciders
-        self._evaluator = None if stream is None else MessageEvaluator(stream, limits)
+        self._stream = stream
+        self._evaluation = None if stream is None else deciders.evaluate_on(stream, limits)
 
     def steps(
         self, steps: tuple[LocationStep, ...], nodes: list[Node] | None, whole: _Whole
@@ -245,11 +254,9 @@ class _Walk:
         return tuple(parts), nodes
 
     def positions(self, nodes: list[Node]) -> tuple[str, ...]:
-        assert self._evaluator is not None
+        assert self._stream is not None
         found = [node.number for node in nodes if node.type is NodeType.ELEMENT]
-        return tuple(
-            _position(self._evaluator.stream, element) for element in found[:POSITIONS_MAX]
-        )
+        return tuple(_position(self._stream, element) for element in found[:POSITIONS_MAX])
 
     def _condition(
         self,
@@ -280,19 +287,19 @@ class _Walk:
         return Part(kind.value, text, by, outcome, inner), self._unless_failed(kept)
 
     def _follow(self, step: LocationStep, nodes: list[Node] | None) -> list[Node] | None:
-        if self._evaluator is None or nodes is None:
+        if self._evaluation is None or nodes is None:
             return None
         path = relative(step)
         found: dict[Node, None] = {}
         for node in nodes:
-            found.update(dict.fromkeys(self._evaluator.select(path, node, {})))
+            found.update(dict.fromkeys(self._evaluation.select(path, node, {})))
         return sorted(found)
 
     def _kept(self, condition: Expression, nodes: list[Node] | None) -> list[Node] | None:
-        evaluator = self._evaluator
-        if evaluator is None or nodes is None:
+        evaluation = self._evaluation
+        if evaluation is None or nodes is None:
             return None
-        return [node for node in nodes if evaluator.holds(condition, node, {})]
+        return [node for node in nodes if evaluation.holds(condition, node, {})]
 
     def _outcome(self, asked: list[Node] | None, kept: list[Node] | None) -> Outcome | None:
         if asked is None or kept is None:
@@ -333,8 +340,8 @@ class _Walk:
         return next(filter(None, found), "")
 
     def _name(self, node: Node) -> tuple[str, str] | None:
-        assert self._evaluator is not None
-        stream = self._evaluator.stream
+        assert self._stream is not None
+        stream = self._stream
         if node.type is NodeType.ELEMENT:
             name = stream.names[stream.element_name[node.number]]
         elif node.type is NodeType.ATTRIBUTE:
@@ -358,17 +365,12 @@ def _with_condition(
     return (*steps[:-1], replace(last, predicates=(*last.predicates, condition)))
 
 
-def interpreter_of(condition: Expression) -> str:
-    """The evaluator of a condition that no operator can say."""
-    return "elementpath" if falls_back(condition) else "interpreter"
-
-
-def _remainder_by(matching: MatchingPart, deciders: Deciders) -> str:
+def _remainder_by(matching: MatchingPart, body: Expression, deciders: Deciders) -> str:
     """Who decides what the matching path does not say, "" if there is nothing."""
     if not matching.has_remainder:
         return ""
     if not matching.is_verified:
-        return "interpreter"
+        return deciders.verifier(body)
     if matching.verified is None:
         return deciders.finder
     return deciders.verifier(matching.verified)

@@ -45,7 +45,7 @@ class Part:
 
     ``kind``: "step", "selection", "nested path" or "residual"; of a graph profile "triple pattern",
     "filter", "minus" or "group".  ``by``: who decides it, "index",
-    "operator", "interpreter", "elementpath" (for a function or type that only that has) or "join".
+    "operator", "elementpath" (for a function or type that only that has) or "join".
     Alternatives count as an operator's, which has them where the index does not look them up.
     ``outcome``: None without a message, and for what comes after the failure.
     """
@@ -80,7 +80,7 @@ class Explanation:
 
     ``served_by``: the access paths by which the index finds it.  ``linear_paths``: what the
     automaton finds.  ``remainder``: what the matching path does not say, "" for nothing, and
-    ``remainder_by`` who decides it: "index", "operator" or "interpreter".
+    ``remainder_by`` who decides it: "index", "operator" or "elementpath".
     ``routing_query``: disjuncts, each of linear paths that all have to be found.  ``matched`` and
     ``results``, of the message, and ``failure``, are None without one, or where nothing failed.
     """

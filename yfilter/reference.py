@@ -42,13 +42,14 @@ from yfilter.engine.readings import (
 from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.engine.work import EngineStatistics, QueryCosts
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.explain import explain, interpreter_of
+from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.graph.construct import message_text, published_syntax
 from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
 from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.function_library import falls_back
 from yfilter.language.interpreted_result import (
     Unplanned,
     first_told,
@@ -247,7 +248,7 @@ class _Deciders:
     finder = "interpreter"
 
     def decider(self, condition: Expression) -> str:
-        return interpreter_of(condition)
+        return "elementpath" if falls_back(condition) else "interpreter"
 
     verifier = decider
 
@@ -256,6 +257,9 @@ class _Deciders:
     ) -> int:
         asked = _Asked(Readings(stream), MatchLimits(evaluation=limits))
         return len(interpreted(Unplanned(profile), stream, (), limits, asked.whole_message))
+
+    def evaluate_on(self, stream: ElementStream, limits: EvaluationLimits) -> MessageEvaluator:
+        return MessageEvaluator(stream, limits)
 
     def look_at(self, stream: ElementStream, limits: EvaluationLimits) -> ReferenceGraph:
         return ReferenceGraph(stream, limits)

@@ -16,7 +16,6 @@ from formats.text import parse_text
 from yfilter import Matcher, parse_profile
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.constants import constants_in, first_fault
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.functions import (
     CONTEXT_FUNCTIONS,
     CURRENT,
@@ -26,11 +25,12 @@ from yfilter.language.functions import (
     signature_of,
 )
 from yfilter.language.node_functions import NODE_FUNCTIONS
-from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
+from yfilter.language.nodes import DynamicError
 from yfilter.language.query_ast import Expression, Flwor, LetClause
 from yfilter.language.query_parser import parse_anew, parse_expression, parse_template
 from yfilter.language.shape_cache import ShapeCache
 from yfilter.language.words import WORD_TESTS
+from yfilter.operators.evaluation import Evaluation
 
 MESSAGES = [
     parse_text(text)
@@ -123,12 +123,11 @@ class ConstantMaker:
 
 def fault_on(expression: Expression, message: int, let: LetClause | None = None) -> str:
     """The error that an expression is on a message; "" if it is none, or takes too much."""
-    evaluator = MessageEvaluator(MESSAGES[message])
-    focus = Focus(DOCUMENT, 1, 1, {})
+    evaluation, variables = Evaluation(MESSAGES[message]), {}
     try:
         if let is not None:
-            focus.variables[let.variable] = evaluator.value(let.value, focus)
-        evaluator.value(expression, focus)
+            variables[let.variable] = evaluation.value(let.value)
+        evaluation.value(expression, variables=variables)
     except DynamicError as error:
         return error.code
     except MatchLimitExceeded:

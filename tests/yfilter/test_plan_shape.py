@@ -50,7 +50,7 @@ def sizes(made: Matcher) -> dict[str, int]:
     found = made.statistics()
     counts = {name: getattr(found, f"index_{name}") for name in INDEX}
     counts["nodes"] -= ROOTS
-    counts |= {name: getattr(found, name) for name in ("operators", "operators_interpreted")}
+    counts["operators"] = found.operators
     return {name: count for name, count in counts.items() if count}
 
 
@@ -228,24 +228,6 @@ def test_classes_share_comparisons_residuals_and_names_but_no_nodes() -> None:
 def test_equal_conditions_are_one_operator(profiles: list[str], operators: int) -> None:
     made = matcher(profiles)
     assert made.statistics().operators == operators
-    assert made.statistics().operators_interpreted == 0
-
-
-@pytest.mark.parametrize(
-    ("profile", "operators", "interpreted"),
-    [
-        ("/a[try { @d } catch * { '' }]", 1, 1),
-        ("/a[not(try { @d } catch * { '' })][not(b)]", 2, 1),
-        ("/a[b[try { @d } catch * { '' }] = /c[try { e } catch * { '' }]/@d]", 1, 1),
-        ("/a[some $b in b satisfies try { $b/following::c } catch * { '' }]", 1, 1),
-        ("/a[contains(b, 'x')]", 1, 0),
-    ],
-)
-def test_what_is_left_to_the_interpreter_is_counted(
-    profile: str, operators: int, interpreted: int
-) -> None:
-    sizes = matcher([profile]).statistics()
-    assert (sizes.operators, sizes.operators_interpreted) == (operators, interpreted)
 
 
 def test_a_route_and_a_profile_share_their_operators() -> None:

@@ -30,7 +30,6 @@ class EngineStatistics(Struct):
     index_bytes_used: int = 0
     index_lazy_bytes: int = 0
     operators: int = 0
-    operators_interpreted: int = 0
     messages: int = 0
     local_not_asked: int = 0
     matched_route: int = 0

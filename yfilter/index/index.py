@@ -465,7 +465,7 @@ class Index:
         said.index_atoms, said.index_records = self._atoms.count, self._records.count
         said.index_symbols = len(self._symbols.symbols)
         said.index_attributes = len(self._symbols.attributes)
-        said.operators, said.operators_interpreted = self.operators.sizes()
+        said.operators = len(self.operators)
         said.over_limit += self.operators.over_limit
         said.index_bytes = sum(part.size_bytes() for part in parts)
         said.index_bytes_used = sum(part.used_bytes() for part in parts)

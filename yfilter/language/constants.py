@@ -20,23 +20,24 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from formats.element_stream import ElementStream
+from formats.kernel import AVAILABLE
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.functions import CURRENT
-from yfilter.language.nodes import DynamicError, Focus
+from yfilter.language.nodes import DynamicError, Variables
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.words import WORD_TESTS
+
+if TYPE_CHECKING or AVAILABLE:  # else nobody evaluates here, and a broker finds the faults
+    from yfilter.operators.evaluation import Evaluation
 
 # Of all constants of a profile together.  What costs more is left to the messages.
 LIMITS = EvaluationLimits(visits_max=4_096, bytes_max=65_536, memory_max=262_144, calls_max=1)
 _SAFE = frozenset(("true", "false"))
 _EXACT = frozenset(("+", "-", "*"))  # of two numbers that can be written down
-_NOWHERE = Focus(None, 1, 1, {})
 
 
 class Constant(NamedTuple):
@@ -87,49 +88,54 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
 
 def first_fault(constants: Iterable[Constant]) -> FaultyConstant | None:
     """Of the first one that raises an error, as far as LIMITS go."""
-    evaluator = MessageEvaluator(_no_message(), LIMITS)
+    constants = tuple(constants)
+    if not constants or not AVAILABLE:
+        return None
+    evaluation = _without_message()
+    evaluation.renew()
     try:
         for value, of in constants:
-            bare, focus = _bound(evaluator, value)
+            bare, variables = _bound(evaluation, value)
             try:
-                evaluator.value(bare, focus)
+                evaluation.value(bare, None, variables)
             except DynamicError as error:
-                return _innermost(evaluator, bare, focus, (of,), error)
+                return _innermost(evaluation, bare, variables, (of,), error)
     except (DynamicError, MatchLimitExceeded, RecursionError):
         pass  # of a variable, which is said where it is bound; too dear, or too deep
     return None
 
 
-def _bound(evaluator: MessageEvaluator, value: ast.Expression) -> tuple[ast.Expression, Focus]:
+def _bound(evaluation: Evaluation, value: ast.Expression) -> tuple[ast.Expression, Variables]:
     """A constant without its variables, and what these are."""
     if not isinstance(value, ast.Flwor):
-        return value, _NOWHERE
+        return value, {}
     variables = {}
     for clause in value.clauses:
         assert isinstance(clause, ast.LetClause)
-        variables[clause.variable] = evaluator.value(*_bound(evaluator, clause.value))
-    return value.result, Focus(None, 1, 1, variables)
+        bare, outer = _bound(evaluation, clause.value)
+        variables[clause.variable] = evaluation.value(bare, None, outer)
+    return value.result, variables
 
 
 def _innermost(
-    evaluator: MessageEvaluator,
+    evaluation: Evaluation,
     value: ast.Expression,
-    focus: Focus,
+    variables: Variables,
     parts: tuple[ast.Expression, ...],
     error: DynamicError,
 ) -> FaultyConstant:
     for part in value.same_focus():
         try:
-            evaluator.value(part, focus)
+            evaluation.value(part, None, variables)
         except DynamicError as inner:
             if str(inner) == str(error):
-                return _innermost(evaluator, part, focus, (*parts, part), error)
+                return _innermost(evaluation, part, variables, (*parts, part), error)
     return FaultyConstant(parts, error.code, error.reason)
 
 
 @cache
-def _no_message() -> ElementStream:
-    return parse_text(b"<none/>")
+def _without_message() -> Evaluation:
+    return Evaluation(parse_text(b"<none/>"), LIMITS)
 
 
 class _Finder:

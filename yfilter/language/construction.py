@@ -10,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from formats.characters import is_comment, is_processing_instruction
 from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
+from formats.errors import MessageRefused
+from formats.limits import DEFAULT_LIMITS
 from formats.names import XML_NAMESPACE, QualifiedName
+from formats.text import parse_text
 from formats.xml_writer import XmlWriter
+from yfilter.errors import MatchLimitExceeded
 from yfilter.language.atoms import atom_text
 from yfilter.language.budget import deeply
 from yfilter.language.constructed_names import lexical_fault, namespace_fault
@@ -33,6 +39,7 @@ from yfilter.language.nodes import (
     Opaque,
     Value,
     Written,
+    element_node,
 )
 from yfilter.language.query_ast import Computed, Constructor, Expression, Markup, NodeKind
 
@@ -141,6 +148,38 @@ def _computed_name(evaluator: Evaluator, expression: Computed, focus: Focus) -> 
     if fault := namespace_fault(name, kind):
         raise DynamicError(fault, f"{text[:80]!r} is a declaration of a namespace")
     return name
+
+
+class Trees(Evaluator):
+    """An evaluation whose constructed items become trees, once an expression looks into them."""
+
+    def materialised(self, item: Construction) -> Node:
+        if item.node is None:
+            limits = replace(DEFAULT_LIMITS, bytes_max=self.limits.bytes_max)
+            try:
+                stream = parse_text(written(self, [item]), limits)
+            except MessageRefused as refusal:  # larger or deeper than a message may be
+                raise MatchLimitExceeded("result-too-large", str(refusal)) from None
+            self.streams.append(stream)
+            item.node = element_node(0, len(self.streams) - 1)
+        return item.node
+
+    def attached(self, item: Detached) -> Node:
+        """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
+        if item.node is None:
+            stream, type_ = holder(item)
+            item.node = self.tree(stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0))
+        return item.node
+
+    def tree(self, stream: ElementStream, top: Node) -> Node:
+        """``top`` of these columns as the top of one more tree: nothing is above it."""
+        self.streams.append(stream)
+        top = top._replace(tree=len(self.streams) - 1)
+        self.axes.tops[top.tree] = top
+        return top
+
+    def value(self, expression: Expression, focus: Focus) -> Value:
+        return focus.value(expression)
 
 
 class ContentWriter:

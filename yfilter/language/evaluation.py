@@ -20,14 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
-from formats.characters import is_colonless_name
-from formats.element_stream import ContentKind, ElementStream
-from formats.errors import MessageRefused
-from formats.limits import DEFAULT_LIMITS
+from formats.element_stream import ElementStream
 from formats.names import QualifiedName
-from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language import query_ast as ast
@@ -38,38 +32,29 @@ from yfilter.language.atoms import (
     is_number,
     negate,
     qname,
-    type_name,
 )
 from yfilter.language.budget import (
     CALL_COST,
     ELEMENTPATH_COST,
-    ITEM_BYTES,
     POINTER_BYTES,
     deep_recursion,
 )
-from yfilter.language.constructed_names import lexical_fault, namespace_fault
 from yfilter.language.construction import (
-    ContentWriter,
-    StartTag,
-    checked_content,
+    Trees,
     detached,
-    holder,
-    name_of_value,
-    written,
 )
-from yfilter.language.evaluator import Evaluator, effective_boolean
+from yfilter.language.evaluator import effective_boolean
 from yfilter.language.flwor_evaluation import flwor_items
-from yfilter.language.functions import TYPES
+from yfilter.language.function_library import integers
+from yfilter.language.functions import FUNCTIONS, TYPES
 from yfilter.language.general_comparison import some_pair
+from yfilter.language.item_types import as_declared, is_of_type
 from yfilter.language.memo import FEW, Memo, is_worth
-from yfilter.language.namespaces import ERROR_NAMESPACE, INITIAL_NAMESPACES
+from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
     DOCUMENT,
     NODES,
-    AnyUri,
-    Atom,
     Construction,
-    Detached,
     DynamicError,
     Focus,
     Functions,
@@ -78,24 +63,20 @@ from yfilter.language.nodes import (
     Node,
     NodeType,
     Opaque,
-    Untyped,
     Value,
     Variables,
     Written,
     document_order,
-    element_node,
 )
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.temporal import Temporal
+from yfilter.language.updates import PendingUpdates, renamed
 
 # -------------------------------------------------------------------------------------------------
 # Evaluates ``instance of``, ``treat as`` and the types that clauses declare.
 
 
-_LEAST_MOST = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
-
-
-def typed(evaluator: Evaluator, expression: ast.Typed, focus: Focus) -> Value:
+def typed(evaluator: MessageEvaluator, expression: ast.Typed, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     matches = is_of_type(evaluator, value, expression.type)
     if not expression.treat:
@@ -104,64 +85,6 @@ def typed(evaluator: Evaluator, expression: ast.Typed, focus: Focus) -> Value:
         code = "XPTY0004" if expression.declared else "XPDY0050"
         raise DynamicError(code, "a value of another type than the one declared")
     return value
-
-
-def as_declared(evaluator: Evaluator, value: Value, wanted: ast.SequenceType | None) -> Value:
-    """A value as an argument or a result of a function: atomic where that is declared."""
-    if wanted is None:
-        return value
-    if wanted.name.startswith("xs:"):
-        value = [_promoted(atom, wanted.name) for atom in evaluator.atoms(value)]
-    if not is_of_type(evaluator, value, wanted):
-        raise DynamicError("XPTY0004", "a value of another type than the one declared")
-    return value
-
-
-def _promoted(atom: Atom, wanted: str) -> Atom:
-    if isinstance(atom, Untyped) and wanted not in ("xs:untypedAtomic", "xs:anyAtomicType"):
-        return cast(atom, wanted)
-    if wanted in ("xs:float", "xs:double") and is_number(atom):
-        return cast(atom, wanted)
-    if wanted == "xs:string" and isinstance(atom, AnyUri):
-        return str(atom)
-    if wanted == "xs:anyURI" and isinstance(atom, str):  # functions of names give strings
-        return AnyUri(atom)
-    return atom
-
-
-def is_of_type(evaluator: Evaluator, value: Value, wanted: ast.SequenceType) -> bool:
-    if wanted.name == "empty-sequence":
-        return not value
-    least, most = _LEAST_MOST[wanted.occurrence]
-    if len(value) < least or (most is not None and len(value) > most):
-        return False
-    return wanted.name == "item" or all(_item_matches(evaluator, item, wanted) for item in value)
-
-
-def _item_matches(evaluator: Evaluator, item: Item, wanted: ast.SequenceType) -> bool:
-    if isinstance(item, Detached):
-        name = item.name
-        return wanted.kind is ast.NodeKind.NODE or (
-            item.kind is wanted.kind
-            and (wanted.test is None or name is None or wanted.test.accepts(name[1], name[2]))
-        )
-    if isinstance(item, Construction):  # still to be written; its name is all that is asked
-        test, constructed = wanted.test, item.constructor.name
-        return wanted.kind is ast.NodeKind.NODE or (
-            wanted.kind is ast.NodeKind.ELEMENT
-            and test is not None
-            and test.accepts(constructed.namespace, constructed.local)
-        )
-    if isinstance(item, Node):
-        if wanted.kind is None:
-            return False
-        step = ast.LocationStep(False, wanted.kind, wanted.test, (), ast.Axis.SELF)
-        return bool(list(evaluator.axes.step(item, step)))
-    name_ = type_name(item)
-    return wanted.name in (name_, "xs:anyAtomicType") or (
-        (name_, wanted.name) == ("xs:integer", "xs:decimal")
-        or (wanted.name == "xs:duration" and name_.endswith("Duration"))
-    )
 
 
 # -------------------------------------------------------------------------------------------------
@@ -174,7 +97,7 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: ast.SequenceType) ->
 # function constructs are written after it has returned; they know how deep they are by their focus.
 
 
-def user_call(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Value:
+def user_call(evaluator: MessageEvaluator, call: ast.UserCall, focus: Focus) -> Value:
     if call.is_variable:
         return _declared_variable(evaluator, call, focus)
     depth = focus.functions.depth + 1 if focus.functions else 1
@@ -190,7 +113,7 @@ def user_call(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Value:
     return _called(evaluator, call, focus, depth)
 
 
-def _called(evaluator: Evaluator, call: ast.UserCall, focus: Focus, depth: int) -> Value:
+def _called(evaluator: MessageEvaluator, call: ast.UserCall, focus: Focus, depth: int) -> Value:
     table = _table(evaluator, call, focus)
     function = table[call.name, len(call.arguments)]
     variables = {
@@ -201,7 +124,7 @@ def _called(evaluator: Evaluator, call: ast.UserCall, focus: Focus, depth: int) 
     return as_declared(evaluator, evaluator.value(function.body, inside), function.result)
 
 
-def _table(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Library:
+def _table(evaluator: MessageEvaluator, call: ast.UserCall, focus: Focus) -> Library:
     """The declared functions and variables that a call sees."""
     if call.library:
         return evaluator.declared.table(call.library)
@@ -209,7 +132,7 @@ def _table(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Library:
     return focus.functions.table
 
 
-def _declared_variable(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -> Value:
+def _declared_variable(evaluator: MessageEvaluator, call: ast.UserCall, focus: Focus) -> Value:
     """Its value, which is found when it is first asked for; an error once found is, too."""
     table = _table(evaluator, call, focus)
     declaration = table[call.name, 0]
@@ -228,7 +151,7 @@ def _declared_variable(evaluator: Evaluator, call: ast.UserCall, focus: Focus) -
     return known
 
 
-def typeswitch(evaluator: Evaluator, expression: ast.Typeswitch, focus: Focus) -> Value:
+def typeswitch(evaluator: MessageEvaluator, expression: ast.Typeswitch, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     for case in expression.cases:
         if not case.types or any(is_of_type(evaluator, value, type_) for type_ in case.types):
@@ -239,7 +162,7 @@ def typeswitch(evaluator: Evaluator, expression: ast.Typeswitch, focus: Focus) -
     raise AssertionError("a typeswitch without a default")
 
 
-def try_catch(evaluator: Evaluator, expression: ast.TryCatch, focus: Focus) -> Value:
+def try_catch(evaluator: MessageEvaluator, expression: ast.TryCatch, focus: Focus) -> Value:
     """Within ``try`` errors are raised as in XQuery, whatever becomes of them elsewhere."""
     outer, evaluator.strict = evaluator.strict, True
     try:
@@ -262,11 +185,27 @@ def try_catch(evaluator: Evaluator, expression: ast.TryCatch, focus: Focus) -> V
     raise raised
 
 
+def function_call(evaluator: MessageEvaluator, call_: ast.FunctionCall, focus: Focus) -> Value:
+    """The value of a function call; DynamicError for arguments that it cannot take."""
+    name = call_.name
+    if name in ("position", "last"):
+        if focus.item is None:
+            raise DynamicError("XPDY0002", f"{name}() without a context item")
+        return [focus.position if name == "position" else focus.size]
+    value_of = evaluator.shared if name == "index-of" else evaluator.value
+    values = [value_of(argument, focus) for argument in call_.arguments]
+    if not values and name in FUNCTIONS and FUNCTIONS[name].context:
+        if focus.item is None:
+            raise DynamicError("XPDY0002", f"{name}() without a context item")
+        values = [[focus.item]]
+    return function_library.applied(evaluator, name, values)
+
+
 # -------------------------------------------------------------------------------------------------
 # Evaluates operators, casts and quantified expressions.
 
 
-def operation(evaluator: Evaluator, operation: ast.Operation, focus: Focus) -> Value:
+def operation(evaluator: MessageEvaluator, operation: ast.Operation, focus: Focus) -> Value:
     name = operation.name
     values = [evaluator.value(operand, focus) for operand in operation.operands]
     if name in ("|", "intersect", "except"):
@@ -304,20 +243,7 @@ def _placed(name: str, one: list[Node], other: list[Node]) -> Value:
     return [left == right if name == "is" else left < right if name == "<<" else left > right]
 
 
-def integers(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
-    bounds = []
-    for bound in (first, last):
-        whole = cast(bound, "xs:integer") if isinstance(bound, Untyped) else bound
-        if not isinstance(whole, int) or isinstance(whole, bool):
-            raise DynamicError("XPTY0004", "'to' takes integers")
-        bounds.append(whole)
-    size = max(0, bounds[1] - bounds[0] + 1)
-    evaluator.charge_memory(ITEM_BYTES * size)
-    evaluator.charge(size)
-    return list(range(bounds[0], bounds[1] + 1))
-
-
-def cast_value(evaluator: Evaluator, expression: ast.Cast, focus: Focus) -> Value:
+def cast_value(evaluator: MessageEvaluator, expression: ast.Cast, focus: Focus) -> Value:
     value = evaluator.value(expression.operand, focus)
     try:
         atom = evaluator.one_atom(value)
@@ -336,7 +262,7 @@ def cast_value(evaluator: Evaluator, expression: ast.Cast, focus: Focus) -> Valu
     return [True] if expression.castable else found
 
 
-def quantified(evaluator: Evaluator, expression: ast.Quantified, focus: Focus) -> Value:
+def quantified(evaluator: MessageEvaluator, expression: ast.Quantified, focus: Focus) -> Value:
     wanted = not expression.every
     for variables in _assignments(evaluator, expression, 0, focus):
         inner = focus._replace(variables=variables)
@@ -346,7 +272,7 @@ def quantified(evaluator: Evaluator, expression: ast.Quantified, focus: Focus) -
 
 
 def _assignments(
-    evaluator: Evaluator, expression: ast.Quantified, index: int, focus: Focus
+    evaluator: MessageEvaluator, expression: ast.Quantified, index: int, focus: Focus
 ) -> Iterator[Variables]:
     if index == len(expression.bindings):
         yield focus.variables
@@ -363,26 +289,10 @@ def _assignments(
 
 
 # -------------------------------------------------------------------------------------------------
-# Evaluates ``copy … modify … return …``: copies of nodes with changes (XQuery Update, 1.0).
-#
-# A copy is the same columns as one more tree, in which nothing is above the copied node.  What
-# ``modify`` says is collected, and looked at only when all of it has been: so an update never sees
-# another one (snapshot semantics).  Then the copy is written anew: what nothing was said of as it
-# stands, with its subtree, in one piece.
-#
-# As there, one node is renamed, replaced, or given a value at most once; a replaced or deleted node
-# takes with it what was said below it; what is inserted beside it stays.
+# Evaluates ``copy … modify … return …``.
 
 
-_BESIDE = (ast.UpdateKind.INSERT_BEFORE, ast.UpdateKind.INSERT_AFTER)
-_KINDS = {
-    ContentKind.TEXT: ast.NodeKind.TEXT,
-    ContentKind.COMMENT: ast.NodeKind.COMMENT,
-    ContentKind.PROCESSING_INSTRUCTION: ast.NodeKind.PROCESSING_INSTRUCTION,
-}
-
-
-def transform(evaluator: Evaluator, expression: ast.Transform, focus: Focus) -> Value:
+def transform(evaluator: MessageEvaluator, expression: ast.Transform, focus: Focus) -> Value:
     copies: list[tuple[str, Node]] = []
     for clause in expression.copies:
         nodes = evaluator.nodes(evaluator.value(clause.value, focus))
@@ -403,7 +313,7 @@ def transform(evaluator: Evaluator, expression: ast.Transform, focus: Focus) -> 
     return evaluator.value(expression.result, focus)
 
 
-def update(evaluator: Evaluator, expression: ast.Update, focus: Focus) -> Value:
+def update(evaluator: MessageEvaluator, expression: ast.Update, focus: Focus) -> Value:
     """Nothing: what is said is added to what is pending."""
     pending = evaluator.pending
     assert isinstance(pending, PendingUpdates)  # the parser lets it stand in ``modify`` only
@@ -418,7 +328,7 @@ def update(evaluator: Evaluator, expression: ast.Update, focus: Focus) -> Value:
     target, source = targets[0], expression.source
     if expression.kind is ast.UpdateKind.RENAME:
         if not isinstance(source, QualifiedName):
-            source = _name(evaluator, source, focus)
+            source = renamed(evaluator.one_atom(evaluator.value(source, focus)))
         pending.rename(target, source)
         return []
     assert not isinstance(source, QualifiedName)
@@ -432,305 +342,36 @@ def update(evaluator: Evaluator, expression: ast.Update, focus: Focus) -> Value:
     return []
 
 
-class PendingUpdates:
-    """What one ``modify`` says of the copies, the trees by these numbers."""
-
-    def __init__(self, evaluator: Evaluator, trees: set[int]) -> None:
-        self.deleted: set[Node] = set()
-        self.replaced: dict[Node, Value] = {}
-        self.values: dict[Node, str] = {}
-        self.names: dict[Node, QualifiedName] = {}
-        self.attributes: dict[Node, list[Item]] = {}  # inserted, by the element
-        self._inserted: dict[tuple[ast.UpdateKind, Node], list[Item]] = {}
-        self._targets: set[Node] = set()
-        self._evaluator = evaluator
-        self._trees = trees
-
-    def delete(self, target: Node) -> None:
-        self._add(target)
-        if self._parent(target) is not None:  # without one, nothing is to be done
-            self.deleted.add(target)
-
-    def replace(self, target: Node, value: Value) -> None:
-        self._add(target)
-        attributes, content = self._split(value)
-        if target.type is NodeType.DOCUMENT:
-            raise DynamicError("XUTY0008", "a document cannot be replaced")
-        if self._parent(target) is None:
-            raise DynamicError("XUDY0009", "a node without a parent cannot be replaced")
-        is_attribute = target.type is NodeType.ATTRIBUTE
-        if content if is_attribute else attributes:
-            code = "XUTY0011" if is_attribute else "XUTY0010"
-            raise DynamicError(code, "attributes replace attributes, other nodes other nodes")
-        if target in self.replaced:
-            raise DynamicError("XUDY0016", "a node is replaced twice")
-        self.replaced[target] = value
-
-    def replace_value(self, target: Node, text: str) -> None:
-        self._add(target)
-        self._evaluator.charge_bytes(len(text))
-        if target.type is NodeType.DOCUMENT:
-            raise DynamicError("XUTY0008", "a document has no value to replace")
-        if target in self.values:
-            raise DynamicError("XUDY0017", "the value of a node is replaced twice")
-        kind = self._content_kind(target)
-        self.values[target] = text if kind is None else checked_content(_KINDS[kind], text)
-
-    def rename(self, target: Node, name: QualifiedName) -> None:
-        self._add(target)
-        is_content = target.type is NodeType.CONTENT
-        is_target = self._content_kind(target) is ContentKind.PROCESSING_INSTRUCTION
-        if target.type is NodeType.DOCUMENT or (is_content and not is_target):
-            raise DynamicError("XUTY0012", "a node that has no name is renamed")
-        if is_target and (name.namespace or name.prefix):
-            raise DynamicError("XUDY0025", "a processing instruction has a name without prefix")
-        if is_target:
-            fault = lexical_fault(name.local, ast.NodeKind.PROCESSING_INSTRUCTION)
-        else:
-            is_element = target.type is NodeType.ELEMENT
-            fault = namespace_fault(
-                name, ast.NodeKind.ELEMENT if is_element else ast.NodeKind.ATTRIBUTE
-            )
-        if fault:
-            raise DynamicError(fault, f"{name} is no name of this node")
-        if target in self.names:
-            raise DynamicError("XUDY0015", "a node is renamed twice")
-        self.names[target] = name
-
-    def insert(self, target: Node, kind: ast.UpdateKind, value: Value) -> None:
-        self._add(target)
-        attributes, content = self._split(value)
-        owner: Node | None = target
-        if kind in _BESIDE:
-            if target.type not in (NodeType.ELEMENT, NodeType.CONTENT):
-                raise DynamicError("XUTY0006", "nothing can be beside this node")
-            owner = self._parent(target)
-            if owner is None:
-                raise DynamicError("XUDY0029", "nothing can be beside a node without a parent")
-        elif target.type not in (NodeType.ELEMENT, NodeType.DOCUMENT):
-            raise DynamicError("XUTY0005", "nothing can be in this node")
-        if attributes:
-            assert owner is not None
-            if owner.type is not NodeType.ELEMENT:
-                raise DynamicError("XUTY0022", "a document has no attributes")
-            self.attributes.setdefault(owner, []).extend(attributes)
-        self._inserted.setdefault((kind, target), []).extend(content)
-
-    def inserted(self, kind: ast.UpdateKind, target: Node) -> Value:
-        return self._inserted.get((kind, target), ())
-
-    def applied(self, copy: Node) -> Node | Detached:
-        """A copy as it has become; itself if nothing was said of it."""
-        if not any(target.tree == copy.tree for target in self._targets):
-            return copy
-        evaluator = self._evaluator
-        if copy.type in (NodeType.ATTRIBUTE, NodeType.CONTENT):
-            return self._single(copy)
-        writer = _CopyWriter(evaluator, self, copy, self._touched(copy))
-        try:
-            with deep_recursion():
-                writer.write()
-            limits = replace(DEFAULT_LIMITS, bytes_max=evaluator.limits.bytes_max)
-            stream = parse_text(writer.xml.getvalue(), limits)
-        except ValueError as error:  # a character that XML cannot carry, a prefix of two meanings
-            raise DynamicError("XUDY0024", str(error)) from None
-        except MessageRefused as refusal:
-            if copy.type is NodeType.DOCUMENT and refusal.code == "malformed":
-                raise DynamicError("FODC0006", "a document without its one element") from None
-            raise MatchLimitExceeded("result-too-large", str(refusal)) from None
-        top = element_node(0) if copy.type is NodeType.ELEMENT else copy
-        return evaluator.tree(stream, top)
-
-    def _add(self, target: Node) -> None:
-        if target.tree not in self._trees:
-            raise DynamicError("XUDY0014", "what is changed is no part of a copy")
-        self._evaluator.charge()
-        self._targets.add(target)
-
-    def _parent(self, node: Node) -> Node | None:
-        return next(self._evaluator.axes.parent(node), None)
-
-    def _content_kind(self, node: Node) -> ContentKind | None:
-        if node.type is not NodeType.CONTENT:
-            return None
-        return ContentKind(self._evaluator.streams[node.tree].content_kind[node.number])
-
-    def _split(self, value: Value) -> tuple[list[Item], list[Item]]:
-        """The attributes that lead a value, and what comes after them."""
-        is_attribute = [
-            item.type is NodeType.ATTRIBUTE
-            if isinstance(item, Node)
-            else isinstance(item, Detached) and item.kind is ast.NodeKind.ATTRIBUTE
-            for item in value
-        ]
-        count = is_attribute.index(False) if False in is_attribute else len(value)
-        if any(is_attribute[count:]):
-            raise DynamicError("XUTY0004", "an attribute after other content")
-        return list(value[:count]), list(value[count:])
-
-    def _touched(self, copy: Node) -> set[int]:
-        """The elements in which something is different, up to the top."""
-        stream = self._evaluator.streams[copy.tree]
-        touched: set[int] = set()
-        for target in self._targets:
-            if target.tree != copy.tree or target.type is NodeType.DOCUMENT:
-                continue
-            element = target.position
-            if target.type is NodeType.CONTENT:
-                element = stream.content_parent[target.number]
-            while element >= 0 and element not in touched:
-                touched.add(element)
-                if element == copy.position:
-                    break
-                element = stream.element_parent[element]
-        return touched
-
-    def _single(self, copy: Node) -> Detached:
-        """An attribute, text, comment or processing instruction that was copied alone."""
-        value = self.values.get(copy, self._evaluator.string_value(copy))
-        name = self.names.get(copy, self._evaluator.name_of(copy))
-        kind = self._content_kind(copy)
-        return Detached(ast.NodeKind.ATTRIBUTE if kind is None else _KINDS[kind], name, value)
-
-
-class _CopyWriter(ContentWriter):
-    """Writes a copy with its changes; ``touched`` are the elements that have any in them."""
-
-    def __init__(
-        self, evaluator: Evaluator, pending: PendingUpdates, copy: Node, touched: set[int]
-    ) -> None:
-        super().__init__(evaluator)
-        self._pending = pending
-        self._copy = copy
-        self._tree = copy.tree
-        self._stream = evaluator.streams[copy.tree]
-        self._touched = touched
-
-    def write(self) -> None:
-        if self._copy.type is NodeType.DOCUMENT:
-            self._children(self._copy)
-        else:
-            self._element(self._copy)
-
-    def _place(self, node: Node) -> None:
-        """A node below the top, with what was inserted beside it."""
-        pending = self._pending
-        self.items(pending.inserted(ast.UpdateKind.INSERT_BEFORE, node))
-        if node in pending.replaced:
-            self.items(pending.replaced[node])
-        elif node not in pending.deleted:
-            if node.type is NodeType.ELEMENT:
-                self._element(node)
-            else:
-                self._content(node)
-        self.items(pending.inserted(ast.UpdateKind.INSERT_AFTER, node))
-
-    def _element(self, node: Node) -> None:
-        if node.number not in self._touched:
-            self._copy_element(node)
-            return
-        self._evaluator.charge()
-        stream, pending, element = self._stream, self._pending, node.number
-        is_top = node == self._copy
-        declared = stream.namespaces_in_scope(element) if is_top else {}
-        declared.update(stream.declarations_of(element))
-        name = pending.names.get(node, stream.name_of(element))
-        if declared.get(name.prefix, name.namespace) != name.namespace:
-            if name.namespace:
-                raise DynamicError("XUDY0023", f"a prefix would mean two things on <{name}>")
-            declared[""] = ""
-        tag = StartTag(ast.Constructor(name, (), tuple(declared.items())))
-        for number in stream.attributes_of(element):
-            self._old_attribute(tag, Node(element, NodeType.ATTRIBUTE, number, self._tree))
-        for item in pending.attributes.get(node, ()):
-            self._attribute(tag, item)
-        self._evaluator.charge_bytes(tag.size)
-        self.xml.start_element(name, tag.attributes, declared.items())
-        if node in pending.values:
-            self._text(pending.values[node])
-        else:
-            self._children(node)
-        self.xml.end_element()
-
-    def _old_attribute(self, tag: StartTag, node: Node) -> None:
-        stream, pending = self._stream, self._pending
-        if node in pending.replaced:
-            for item in pending.replaced[node]:
-                self._attribute(tag, item)
-        elif node not in pending.deleted:
-            name = pending.names.get(node, stream.names[stream.attribute_name[node.number]])
-            value = pending.values.get(node)
-            self._add(tag, name, stream.attribute_value(node.number) if value is None else value)
-
-    def _add(self, tag: StartTag, name: QualifiedName, value: str) -> None:
-        if not tag.add(name, value):
-            raise DynamicError("XUDY0021", f"the attribute {name} is given twice")
-
-    def _children(self, node: Node) -> None:
-        pending = self._pending
-        self.items(pending.inserted(ast.UpdateKind.INSERT_FIRST, node))
-        for child in self._old_children(node):
-            self._place(child)
-        self.items(pending.inserted(ast.UpdateKind.INSERT_INTO, node))
-        self.items(pending.inserted(ast.UpdateKind.INSERT_LAST, node))
-
-    def _old_children(self, node: Node) -> Iterator[Node]:
-        """In document order; an element's number is its own, the document's is -1."""
-        stream = self._stream
-        is_document = node.type is NodeType.DOCUMENT
-        number = -1 if is_document else node.number
-        within = range(len(stream.content_next)) if is_document else stream.content_within(number)
-        pieces = [piece for piece in within if stream.content_parent[piece] == number]
-        waiting = 0
-        for child in (0,) if is_document else stream.children_of(number):
-            while waiting < len(pieces) and stream.content_next[pieces[waiting]] <= child:
-                yield self._piece(pieces[waiting])
-                waiting += 1
-            yield element_node(child, self._tree)
-        for piece in pieces[waiting:]:
-            yield self._piece(piece)
-
-    def _piece(self, piece: int) -> Node:
-        return Node(self._stream.content_next[piece], NodeType.CONTENT, piece, self._tree)
-
-    def _content(self, node: Node) -> None:
-        stream, pending = self._stream, self._pending
-        value, name = pending.values.get(node), self._evaluator.name_of(node)
-        name = pending.names.get(node, name)
-        if value is None and node not in pending.names:
-            self._evaluator.charge_bytes(len(self._evaluator.string_value(node)))
-            self.xml.copy_content(stream, node.number)
-            return
-        value = self._evaluator.string_value(node) if value is None else value
-        kind = stream.content_kind[node.number]
-        if kind == ContentKind.TEXT:
-            self._text(value)
-        elif kind == ContentKind.COMMENT:
-            self.xml.comment(value)
-        elif name is not None:
-            self.xml.processing_instruction(name.local, value)
-
-
 def _bound(focus: Focus, variable: str, item: Item) -> Focus:
     return focus._replace(variables={**focus.variables, variable: [item]})
-
-
-def _name(evaluator: Evaluator, source: ast.Expression, focus: Focus) -> QualifiedName:
-    """A computed name, an xs:QName or a string without a prefix that needs declaring."""
-    atom = evaluator.one_atom(evaluator.value(source, focus))
-    if isinstance(atom, Opaque) and atom.type == "xs:QName":
-        return name_of_value(atom)
-    text = str(atom).strip() if isinstance(atom, str) else ""
-    prefix, colon, local = text.rpartition(":")
-    if not is_colonless_name(local) or (colon and prefix not in INITIAL_NAMESPACES):
-        raise DynamicError("XQDY0074", f"{text[:80]!r} is no name")
-    return QualifiedName(prefix, INITIAL_NAMESPACES[prefix], local)
 
 
 # -------------------------------------------------------------------------------------------------
 
 
-class MessageEvaluator(Evaluator):
+class DeclaredValues:
+    """What one evaluation knows of libraries: ``values`` of variables, or their errors, by the
+    identity of the declaration."""
+
+    __slots__ = ("_tables", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, Value | DynamicError] = {}
+        self._tables: dict[int, tuple[tuple[ast.FunctionDeclaration, ...], Library]] = {}
+
+    def table(self, library: tuple[ast.FunctionDeclaration, ...]) -> Library:
+        """The same one for equal libraries."""
+        known = self._tables.get(id(library))
+        if known is None:
+            equal = (table for other, table in self._tables.values() if other == library)
+            table = next(equal, None)
+            if table is None:
+                table = {(one.name, len(one.parameters)): one for one in library}
+            known = self._tables[id(library)] = library, table
+        return known[1]
+
+
+class MessageEvaluator(Trees):
     """Evaluates any number of expressions on one message, within one budget."""
 
     def __init__(
@@ -741,9 +382,19 @@ class MessageEvaluator(Evaluator):
         strict: bool = False,
     ) -> None:
         super().__init__(stream, limits, strict=strict)
+        self.declared = DeclaredValues()
         self._positional: dict[int, tuple[ast.LocationStep, bool]] = {}
         self._literals: dict[int, tuple[ast.Sequence, Value]] = {}
         self.memo = None if strict else Memo(self)
+
+    def condition(self, condition: ast.Expression, focus: Focus) -> bool:
+        """Whether it holds; one that raises an error does not."""
+        try:
+            return self.truth(condition, focus)
+        except DynamicError:
+            if self.strict:
+                raise
+            return False
 
     def evaluate(self, expression: ast.Expression, context: Node, variables: Variables) -> Value:
         return self.value(expression, Focus(context, 1, 1, variables))
@@ -757,32 +408,6 @@ class MessageEvaluator(Evaluator):
 
     def value(self, expression: ast.Expression, focus: Focus) -> Value:
         return _HANDLERS[type(expression)](self, expression, focus)
-
-    def materialised(self, item: Construction) -> Node:
-        """The constructed element as a tree of its own, so that steps can go into it."""
-        if item.node is None:
-            limits = replace(DEFAULT_LIMITS, bytes_max=self.limits.bytes_max)
-            try:
-                stream = parse_text(written(self, [item]), limits)
-            except MessageRefused as refusal:  # larger or deeper than a message may be
-                raise MatchLimitExceeded("result-too-large", str(refusal)) from None
-            self.streams.append(stream)
-            item.node = element_node(0, len(self.streams) - 1)
-        return item.node
-
-    def attached(self, item: Detached) -> Node:
-        """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
-        if item.node is None:
-            stream, type_ = holder(item)
-            item.node = self.tree(stream, Node(0 if type_ is NodeType.ATTRIBUTE else 1, type_, 0))
-        return item.node
-
-    def tree(self, stream: ElementStream, top: Node) -> Node:
-        """``top`` of these columns as the top of one more tree: nothing is above it."""
-        self.streams.append(stream)
-        top = top._replace(tree=len(self.streams) - 1)
-        self.axes.tops[top.tree] = top
-        return top
 
     # -- paths
 
@@ -975,7 +600,7 @@ class MessageEvaluator(Evaluator):
             argument = call.arguments[0]
             if argument.steps:
                 return [self.truth(argument, focus) is _OF_EXISTENCE[call.name]]
-        return function_library.call(self, call, focus)
+        return function_call(self, call, focus)
 
     @property
     def _is_lazy(self) -> bool:
@@ -984,7 +609,7 @@ class MessageEvaluator(Evaluator):
 
     def truth(self, condition: ast.Expression, focus: Focus) -> bool:
         if not (self._is_lazy and isinstance(condition, ast.PathExpression) and condition.steps):
-            return super().truth(condition, focus)
+            return effective_boolean(self.value(condition, focus))
         value = self._origin(condition, focus)
         return self._leads_on(value, condition.steps, focus, set())
 

@@ -25,7 +25,6 @@ from yfilter.language.nodes import (
     DynamicError,
     Focus,
     Item,
-    Library,
     Node,
     NodeType,
     Opaque,
@@ -37,7 +36,6 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import (
     Axis,
     Expression,
-    FunctionDeclaration,
     LocationStep,
     NameTest,
     NodeKind,
@@ -391,28 +389,6 @@ class Axes:
 # -------------------------------------------------------------------------------------------------
 
 
-class DeclaredValues:
-    """What one evaluation knows of libraries: ``values`` of variables, or their errors, by the
-    identity of the declaration."""
-
-    __slots__ = ("_tables", "values")
-
-    def __init__(self) -> None:
-        self.values: dict[int, Value | DynamicError] = {}
-        self._tables: dict[int, tuple[tuple[FunctionDeclaration, ...], Library]] = {}
-
-    def table(self, library: tuple[FunctionDeclaration, ...]) -> Library:
-        """The same one for equal libraries."""
-        known = self._tables.get(id(library))
-        if known is None:
-            equal = (table for other, table in self._tables.values() if other == library)
-            table = next(equal, None)
-            if table is None:
-                table = {(one.name, len(one.parameters)): one for one in library}
-            known = self._tables[id(library)] = library, table
-        return known[1]
-
-
 class Evaluator(Budget, ABC):
     """One evaluation on one message, within one budget; ``strict`` as in evaluation.py.
 
@@ -424,32 +400,13 @@ class Evaluator(Budget, ABC):
         self.stream = stream
         self.streams = [stream]
         self.strict = strict
-        self.declared = DeclaredValues()
         self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
         self.axes = Axes(self.streams, self.charge)
         self.places: tuple[Value, Mapping[str, list[int]]] = (), {}  # of index-of, of one list
 
     @abstractmethod
     def value(self, expression: Expression, focus: Focus) -> Value:
-        """The items of an expression; DynamicError."""
-
-    @abstractmethod
-    def shared(self, expression: Expression, focus: Focus) -> Value:
-        """As ``value``, for those who do not look at every item: what is known costs nothing."""
-
-    @abstractmethod
-    def joined(
-        self,
-        clause: object,
-        variable: str,
-        value: Value,
-        conditions: Iterable[Expression],
-        focus: Focus,
-    ) -> Iterator[tuple[int, Item]] | None:
-        """The items of a value for which equalities among conditions hold, with their positions.
-
-        None for all of them.  ``clause`` ranges over the value, and is known by its identity.
-        """
+        """The items of an expression in a constructor, whose ``focus`` is of; DynamicError."""
 
     @abstractmethod
     def materialised(self, item: Construction) -> Node:
@@ -462,18 +419,6 @@ class Evaluator(Budget, ABC):
     @abstractmethod
     def attached(self, item: Detached) -> Node:
         """A constructed node without a parent as a tree of its own; nothing sees what holds it."""
-
-    def condition(self, condition: Expression, focus: Focus) -> bool:
-        """Whether it holds; one that raises an error does not."""
-        try:
-            return self.truth(condition, focus)
-        except DynamicError:
-            if self.strict:
-                raise
-            return False
-
-    def truth(self, condition: Expression, focus: Focus) -> bool:
-        return effective_boolean(self.value(condition, focus))
 
     def name_of(self, item: Node | Construction | Detached) -> QualifiedName | None:
         """Of an element, an attribute or a processing instruction; None of other nodes."""

@@ -59,7 +59,6 @@ from yfilter.language.nodes import (
     Detached,
     DynamicError,
     Float,
-    Focus,
     Item,
     Node,
     NodeType,
@@ -607,6 +606,20 @@ def _index_of(evaluator: Evaluator, items: Value, value: Value) -> Value:
     return found
 
 
+def integers(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
+    """``first to last``, charged; XPTY0004."""
+    bounds = []
+    for bound in (first, last):
+        whole = cast(bound, "xs:integer") if isinstance(bound, Untyped) else bound
+        if not isinstance(whole, int) or isinstance(whole, bool):
+            raise DynamicError("XPTY0004", "'to' takes integers")
+        bounds.append(whole)
+    size = max(0, bounds[1] - bounds[0] + 1)
+    evaluator.charge_memory(ITEM_BYTES * size)
+    evaluator.charge(size)
+    return list(range(bounds[0], bounds[1] + 1))
+
+
 def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item]:
     lengths = () if length is None else (length,)
     return list(items[_span(len(items), start, *lengths)])
@@ -908,22 +921,6 @@ def _typed(atoms: list[Atom | None], type_: str) -> Any:
 
 
 FEW_ITEMS = 8  # which cost no more than the call
-
-
-def call(evaluator: Evaluator, call_: FunctionCall, focus: Focus) -> Value:
-    """The value of a function call; DynamicError for arguments that it cannot take."""
-    name = call_.name
-    if name in ("position", "last"):
-        if focus.item is None:
-            raise DynamicError("XPDY0002", f"{name}() without a context item")
-        return [focus.position if name == "position" else focus.size]
-    value_of = evaluator.shared if name == "index-of" else evaluator.value
-    values = [value_of(argument, focus) for argument in call_.arguments]
-    if not values and name in FUNCTIONS and FUNCTIONS[name].context:
-        if focus.item is None:
-            raise DynamicError("XPDY0002", f"{name}() without a context item")
-        values = [[focus.item]]
-    return applied(evaluator, name, values)
 
 
 def applied(evaluator: Evaluator, name: str, values: list[Value]) -> Value:

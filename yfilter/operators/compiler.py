@@ -12,8 +12,9 @@ a path compared with a path              ``PathJoin``, by a hash of values
 ``and``, ``or``, ``some``, ``every``     ``Both``, ``Ranging``
 ``a | b``, ``a except b``, ``a << b``    ``Combined``, ``NodeComparison``
 FLWOR                                    ``Let``, ``Binding``, ``OrderBy``, ``GroupBy``
+what is about items that are no nodes    operators of items.py; constructors, ``try``, updates
+of the message, or makes such            and calls of recursive functions, too
 other functions, arithmetic, casts       ``TextCall``, ``NumberCall``, ``Arithmetic``, …
-anything else                            ``Interpreted``, for the smallest such part
 =======================================  ==================================================
 
 What depends on the message alone is one operator for all expressions that have it, and found out
@@ -33,11 +34,12 @@ from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
-from yfilter.language.functions import CONTEXT_FUNCTIONS, CURRENT, FUNCTIONS
+from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
-from yfilter.language.nodes import AnyUri
+from yfilter.language.nodes import DOCUMENT, AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.trees import by_identity, changed, split
+from yfilter.operators import items
 from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
@@ -65,8 +67,8 @@ def literals(expression: ast.Expression) -> list[Any] | None:
 
 
 def literal_test(relation: ast.Operator, values: list[Any]) -> op.ValueTest | None:
-    """What accepts an untyped value that compares so with some of these; None where the
-    interpreter has to look."""
+    """What accepts an untyped value that compares so with some of these; None where pairs of
+    values have to be looked at."""
     texts = [value for value in values if isinstance(value, str)]
     if len(texts) == len(values):
         return _text_test(relation, texts)
@@ -173,61 +175,80 @@ _AROUND = ast.LocationStep(
     ast.Axis.ANCESTOR_OR_SELF,
 )
 _LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
+_MAKERS = ast.Constructor | ast.Computed | ast.Markup | ast.Transform | ast.Part
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
 
-Scope = Mapping[str, op.Variable | op.ItemVariable | op.NodesVariable]
+# What names are bound to; ``.`` is the context, where that is no node of the message for sure.
+Bound = op.Variable | op.ItemVariable | op.NodesVariable
+Scope = Mapping[str, Any]
+_NOTHING: Scope = {}
 
 
 class Holder(Protocol):
-    """Who holds symbols, attributes and shared operators for what is compiled, and notes whether
-    a part of it is left to the interpreter."""
+    """Who holds symbols, attributes and shared operators for what is compiled."""
 
     scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
     def shared(self, expression: ast.Expression) -> op.Operator: ...
-    def interpret(self) -> None: ...
 
 
 class NotCompiled(Exception):
-    """The interpreter has to do it."""
+    """It is no path on the columns of the message."""
 
 
 class Compiler:
-    """``operator`` of an expression, whose names ``holder`` keeps."""
+    """``operator`` of an expression, whose names ``holder`` keeps.
 
-    def __init__(self, holder: Holder) -> None:
+    ``strict``: all errors are raised, as within ``try``; nothing is shared then."""
+
+    def __init__(self, holder: Holder, *, strict: bool = False) -> None:
         self._holder = holder
         self._scratch = holder.scratch
+        self._strict = strict
         self._calls = 0
+        self._depth = items.Depth()
+        self._cells: list[Bound] = []  # the variables of the function that is compiled
+        self._functions: dict[object, tuple[object, items.Function]] = {}
+        # Paths that were tried before, by their identity and that of the scope.
+        self._paths: dict[tuple[int, int], tuple[object, object, op.Path | None]] = {}
 
-    def operator(self, expression: ast.Expression, scope: Scope | None = None) -> op.Operator:
-        """An expression whose variables are in scope; never fails."""
-        scope = scope or {}
-        compiled = _COMPILED.get(type(expression))
-        if compiled is not None:
-            try:
-                return compiled(self, expression, scope)
-            except NotCompiled:
-                pass
-        self._holder.interpret()
-        return op.Interpreted(self._scratch, expression, scope)
+    def operator(self, expression: ast.Expression, scope: Scope = _NOTHING) -> op.Operator:
+        """An expression whose variables are in scope."""
+        return _COMPILED[type(expression)](self, expression, scope)
 
     def once(self, expression: ast.Expression) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
         operator = self.operator(expression)
-        if _stands_alone(expression):
+        if _is_shared(expression):
             return op.OncePerMessage(self._scratch, operator)
         return op.Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
 
     def _part(self, expression: ast.Expression, scope: Scope) -> op.Operator:
         """As ``operator``, shared where it depends on the message alone."""
-        if (
-            _stands_alone(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
-        ) or _is_aggregate(expression):
+        if not self._strict and (
+            (_is_shared(expression) and not isinstance(expression, ast.Literal | ast.Sequence))
+            or (_is_aggregate(expression) and "." not in scope)
+        ):
             return self._holder.shared(expression)
         return self.operator(expression, scope)
+
+    def _variable(self) -> op.Variable:
+        self._cells.append(op.Variable())
+        return self._cells[-1]
+
+    def _items(self) -> op.ItemVariable:
+        self._cells.append(op.ItemVariable(self._scratch))
+        return self._cells[-1]
+
+    def _nodes_variable(self) -> op.NodesVariable:
+        self._cells.append(op.NodesVariable(self._scratch))
+        return self._cells[-1]
+
+    def _tried(self, operator: op.Operator) -> op.Operator:
+        """A tuple that raises an error gives nothing."""
+        return operator if self._strict else op.Tried(operator)
 
     def _conditions(self, parts: tuple[ast.Expression, ...], scope: Scope) -> list[op.Operator]:
         return [self._part(part, scope) for part in parts]
@@ -235,7 +256,21 @@ class Compiler:
     # -- paths
 
     def path(self, expression: ast.Expression, scope: Scope) -> op.Path:
-        """A location path, or nodes that are combined; NotCompiled."""
+        """A location path, or nodes that are combined; NotCompiled where the nodes may be others
+        than those of the message."""
+        key = id(expression), id(scope)
+        if key not in self._paths:
+            try:
+                found = self._new_path(expression, scope)
+            except NotCompiled:
+                found = None
+            self._paths[key] = expression, scope, found
+        path = self._paths[key][2]
+        if path is None:
+            raise NotCompiled
+        return path
+
+    def _new_path(self, expression: ast.Expression, scope: Scope) -> op.Path:
         if not isinstance(expression, ast.PathExpression):
             return op.Path(self._scratch, [], op.FROM_NODES, None, self._nodes(expression, scope))
         origin, variable, source = op.FROM_CONTEXT, None, None
@@ -251,12 +286,24 @@ class Compiler:
                 raise NotCompiled
         elif expression.start is not None:
             origin, source = op.FROM_NODES, self._given(expression.start, scope)
-        rest = expression.steps
-        if source is not None and rest and rest[0].is_self:
-            parts = tuple(self._predicate(part, scope) for part in rest[0].predicates)
-            source, rest = op.Selected(source, parts), rest[1:]
-        steps = [part for step in rest for part in self._steps(step, scope)]
-        return op.Path(self._scratch, steps, origin, variable, source)
+        elif "." in scope:
+            raise NotCompiled
+        return self._path_from(origin, variable, source, expression.steps, scope)
+
+    def _path_from(
+        self,
+        origin: int,
+        variable: op.Variable | None,
+        source: op.Nodes | None,
+        steps: tuple[ast.LocationStep, ...],
+        scope: Scope,
+    ) -> op.Path:
+        scope = _at_node(scope)
+        if source is not None and steps and steps[0].is_self:
+            parts = tuple(self._predicate(part, scope) for part in steps[0].predicates)
+            source, steps = op.Selected(source, parts), steps[1:]
+        rows = [row for step in steps for row in self._steps(step, scope)]
+        return op.Path(self._scratch, rows, origin, variable, source)
 
     def _nodes(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """A path, or paths combined or begun anew at each node; NotCompiled."""
@@ -266,13 +313,13 @@ class Compiler:
                 parts = [self._given(operand, scope) for operand in operands]
                 return op.Combined(self._scratch, name, parts)
             case ast.Mapped(left, right) if not right.uses_position():
-                return op.Each(self._nodes(left, scope), self._nodes(right, scope))
-            case ast.FunctionCall("root", ()):
+                return op.Each(self._nodes(left, scope), self._nodes(right, _at_node(scope)))
+            case ast.FunctionCall("root", ()) if "." not in scope:
                 return op.Path(self._scratch, [], op.FROM_MESSAGE)
             case ast.FunctionCall("root", (argument,)):
                 return op.RootOf(self._nodes(argument, scope))
             case ast.UserCall():
-                called = self._user_call(expression, scope)
+                called = self._inlined(expression, scope)
                 if not isinstance(called, op.Nodes):
                     raise NotCompiled
                 return called
@@ -285,7 +332,7 @@ class Compiler:
 
     def _given(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """``_nodes``; those that depend on the message alone are found once for all who ask."""
-        if _stands_alone(expression):
+        if _stands_alone(expression) and not self._strict:
             once = self._holder.shared(expression)
             if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Path):
                 return once.operand
@@ -320,20 +367,33 @@ class Compiler:
         try:
             return self.path(expression, scope)
         except NotCompiled:
-            bound: op.Operator | None = None
-            if expression.origin is ast.Origin.VARIABLE:
-                found = scope.get(expression.variable)
-                bound = found if isinstance(found, op.ItemVariable) else None
-            elif expression.start is not None:
-                bound = self._part(expression.start, scope)
-            match bound, expression.steps:
-                case op.ItemVariable(), ():
-                    return bound
-                case op.Operator(), (
-                    ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,), None),
-                ) if not _asks_item(predicate):
-                    return op.Filtered(self._scratch, bound, self._predicate(predicate, scope))
-            raise
+            pass
+        if expression.origin is ast.Origin.VARIABLE:
+            source = scope[expression.variable]
+        elif expression.start is not None:
+            source = self._part(expression.start, scope)
+        else:
+            source = scope["."]
+        steps = expression.steps
+        if not steps or isinstance(source, items.NoContext):
+            return source
+        match steps:
+            case (ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,), None),) if (
+                not _asks_item(predicate)
+            ):
+                condition = self._predicate(predicate, _at_node(scope))
+                return op.Filtered(self._scratch, source, condition)
+        context = self._items()
+        inner = {**scope, ".": context}
+        rows = [
+            items.ItemStep(step, tuple(self._predicate(part, inner) for part in step.predicates))
+            for step in steps
+        ]
+        given, path = self._nodes_variable(), None
+        names = {name for part in _predicates(expression) for name in part.free_variables()}
+        if not any(isinstance(scope[name], op.ItemVariable) for name in names):
+            path = self._path_from(op.FROM_NODES, None, given, steps, scope)
+        return items.ItemPath(self._scratch, context, source, rows, path, given)
 
     def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
         left, right = expression.left, expression.right
@@ -343,18 +403,30 @@ class Compiler:
             and right.origin is ast.Origin.CONTEXT
         ):
             return self.operator(replace(right, origin=ast.Origin.MESSAGE), scope)
-        if right.uses_position():
-            raise NotCompiled
-        return op.ForEachNode(self._nodes(left, scope), self.operator(right, scope))
+        return self._for_each(left, right, scope, is_path=False)
 
     def _mapped(self, expression: ast.Mapped, scope: Scope) -> op.Operator:
         of_any_kind = dict.fromkeys(scope, ANYTHING)
-        if not expression.right.kinds(of_any_kind, NODES) & ATOMS:
-            return self.path(expression, scope)
-        if expression.right.kinds(of_any_kind, NODES) & NODES or expression.right.uses_position():
-            raise NotCompiled
-        right = self.operator(expression.right, scope)
-        return op.ForEachNode(self._nodes(expression.left, scope), right)
+        found = expression.right.kinds(of_any_kind, NODES)
+        try:
+            if not found & ATOMS:
+                return self.path(expression, scope)
+        except NotCompiled:
+            pass
+        return self._for_each(expression.left, expression.right, scope, is_path=bool(found & NODES))
+
+    def _for_each(
+        self, left: ast.Expression, right: ast.Expression, scope: Scope, *, is_path: bool
+    ) -> op.Operator:
+        try:
+            if not (is_path or right.uses_position()):
+                nodes = self._nodes(left, scope)
+                return op.ForEachNode(nodes, self.operator(right, _at_node(scope)))
+        except NotCompiled:
+            pass
+        context = self._items()
+        source, made = self._part(left, scope), self.operator(right, {**scope, ".": context})
+        return items.Each(self._scratch, context, source, made, is_path=is_path)
 
     # -- conditions
 
@@ -371,7 +443,7 @@ class Compiler:
                     raise NotCompiled
                 return op.CountIs(self.path(call.arguments[0], scope), relation, float(number))
             if values is not None:
-                test = literal_test(relation, values)
+                test = None if self._strict else literal_test(relation, values)
                 if test is not None:
                     return op.SomeValue(self.path(left, scope), test)
             elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
@@ -392,23 +464,24 @@ class Compiler:
 
     def _quantified(self, expression: ast.Quantified, scope: Scope) -> op.Operator:
         (name, source), *others = expression.bindings
-        if (compared := _with_some_of_all(expression)) is not None:
+        if not self._strict and (compared := _with_some_of_all(expression)) is not None:
             return self._comparison(compared, scope)
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
         if source == _CONTEXT and name not in rest.free_variables():
-            return op.Guarded(self._part(rest, scope))
+            inner = self._part(rest, scope)
+            return op.Not(op.Not(inner)) if self._strict else op.Guarded(inner)
         outer = op.Variable()
+        around = scope if "." in scope else {**scope, f".{name}": outer}
         try:
-            around = {**scope, f".{name}": outer}
             looked_up = source
-            if not (expression.every or isinstance(rest, ast.Quantified)):
+            if not (self._strict or expression.every or isinstance(rest, ast.Quantified)):
                 looked_up = _looked_up(name, source, split(rest, ast.And), around)
-            variable: op.Variable | op.ItemVariable = op.Variable()
             nodes: op.Operator = self.path(looked_up, around)
+            variable: Bound = self._variable()
         except NotCompiled:
-            variable = op.ItemVariable(self._scratch)
+            variable = self._items()
             nodes = self._part(source, scope)
         inner = self._part(rest, {**scope, name: variable})
         return op.Ranging(self._scratch, variable, nodes, inner, outer, expression.every)
@@ -421,7 +494,7 @@ class Compiler:
         sorted_tuples: list[tuple[op.Gathered, Scope]] = []
 
         def returned(inner: Scope) -> op.Operator:
-            return op.Tried(self._part(expression.result, inner))
+            return self._tried(self._part(expression.result, inner))
 
         def gathered(inner: Scope) -> op.Operator:
             keys = [self._part(key.key, inner) for key in expression.order]
@@ -450,7 +523,7 @@ class Compiler:
         end: Callable[[Scope], op.Operator],
     ) -> op.Operator:
         """Groups of the tuples of clauses, with the clauses behind and ``end``."""
-        grouped: dict[str, Any] = {name: op.ItemVariable(self._scratch) for name, _ in group.keys}
+        grouped: dict[str, Any] = {name: self._items() for name, _ in group.keys}
         ends: list[op.Gathered] = []
         variables: list[Any] = []  # of a group, with all the items
 
@@ -466,8 +539,7 @@ class Compiler:
             ends.append(op.Gathered(self._scratch, [bound[one] for one in others], keys, names))
             for name in others:
                 is_items = isinstance(bound[name], op.ItemVariable)
-                made = op.ItemVariable if is_items else op.NodesVariable
-                grouped[name] = made(self._scratch)
+                grouped[name] = self._items() if is_items else self._nodes_variable()
                 variables.append(grouped[name])
             return ends[0]
 
@@ -486,22 +558,22 @@ class Compiler:
         if isinstance(clause, ast.WhereClause):
             rest = self._tuples(tuple(others), scope, end)
             condition = self._part(clause.condition, scope)
-            return op.Tried(op.Chosen(condition, rest, op.Constant([])))
+            return self._tried(op.Chosen(condition, rest, op.Constant([])))
         is_let = isinstance(clause, ast.LetClause)
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
-        if isinstance(clause, ast.ForClause) and not clause.position:
+        if isinstance(clause, ast.ForClause) and not (clause.position or self._strict):
             parts = _conditions_on(clause.variable, others, scope)
             value = _looked_up(clause.variable, value, parts, scope)
         source, variable = self._bound(value, None, scope, is_let=is_let)
         inner = {**scope, clause.variable: variable}
         if isinstance(clause, ast.LetClause):
             rest = self._tuples(tuple(others), inner, end)
-            return op.Tried(op.Let(self._scratch, variable, source, rest))
-        place = op.ItemVariable(self._scratch) if clause.position else None
+            return self._tried(op.Let(self._scratch, variable, source, rest))
+        place = self._items() if clause.position else None
         if place is not None:
             inner[clause.position] = place
         rest = self._tuples(tuple(others), inner, end)
-        return op.Tried(op.Binding(self._scratch, variable, source, rest, place))
+        return self._tried(op.Binding(self._scratch, variable, source, rest, place))
 
     def _bound(
         self,
@@ -519,35 +591,51 @@ class Compiler:
             source = self._part(value, scope)
         source = self._declared(source, type_)
         if not isinstance(source, op.Nodes):
-            return source, op.ItemVariable(self._scratch)
-        return source, op.NodesVariable(self._scratch) if is_let else op.Variable()
+            return source, self._items()
+        return source, self._nodes_variable() if is_let else self._variable()
 
     def _declared(self, operator: op.Operator, type_: ast.SequenceType | None) -> op.Operator:
         """An argument or a result as its type says."""
         if type_ is None or (isinstance(operator, op.Condition) and type_.name == "xs:boolean"):
             return operator
-        if not isinstance(operator, op.Nodes) or type_.kind not in _NODE_TYPES:
+        is_of_any_name = type_.test in (None, ast.ANY_NAME)
+        is_node_type = type_.kind in _NODE_TYPES and is_of_any_name
+        if not isinstance(operator, op.Nodes) or not is_node_type:
             return op.Declared(self._scratch, operator, type_)
-        if type_.test not in (None, ast.ANY_NAME):
-            raise NotCompiled
         kinds = (type_.kind is kind for kind in _NODE_TYPES[:2])
         least, most = type_.occurrence in ("", "+"), 1 if type_.occurrence in ("", "?") else _MANY
         return op.OfKind(operator, *kinds, least, most)
 
     def _user_call(self, call: ast.UserCall, scope: Scope) -> op.Operator:
-        """A declared function or variable, in the place of its name; not one that calls itself."""
-        key = call.name, len(call.arguments)
-        declared = next(
-            (one for one in call.library if (one.name, len(one.parameters)) == key), None
-        )
+        """A declared function or variable in the place of its name; one that calls itself, or is
+        called by very many, is called."""
+        try:
+            return self._inlined(call, scope)
+        except NotCompiled:
+            pass
+        key = call.name, len(call.arguments), id(call.library), self._strict
+        arguments = self._conditions(call.arguments, scope)
+        if key not in self._functions:
+            declared = _declaration(call)
+            outer, self._cells = self._cells, []
+            parameters = [self._items() for _ in declared.parameters]
+            body = changed(declared.body, lambda part: _with_library(part, call.library))
+            function = items.Function(declared, parameters, _height(body))
+            self._functions[key] = call.library, function
+            names = [name for name, _ in declared.parameters]
+            bound = dict(zip(names, parameters, strict=True))
+            function.body = self.operator(body, {".": self._no_context(), **bound})
+            function.cells, self._cells = self._cells, outer
+        return items.Called(self._scratch, self._depth, self._functions[key][1], arguments)
+
+    def _inlined(self, call: ast.UserCall, scope: Scope) -> op.Operator:
+        declared = _declaration(call)
         self._calls += 1
-        if declared is None or self._calls > _CALLS_MAX or _recursive(call.library):
+        if self._calls > _CALLS_MAX or _recursive(call.library):
             raise NotCompiled
         body = changed(declared.body, lambda part: _with_library(part, call.library))
-        if body.uses_context():
-            raise NotCompiled
         parameters = []
-        inner: dict[str, Any] = {}
+        inner: dict[str, Any] = {".": self._no_context()}
         for (name, type_), argument in zip(declared.parameters, call.arguments, strict=True):
             source, inner[name] = self._bound(argument, type_, scope)
             parameters.append((inner[name], source))
@@ -557,17 +645,16 @@ class Compiler:
             operator = op.LetNodes(binding) if isinstance(operator, op.Nodes) else binding
         return operator
 
+    def _no_context(self) -> items.NoContext:
+        return items.NoContext(self._scratch)
+
     # -- functions and operators
 
     def _call(self, expression: ast.FunctionCall, scope: Scope) -> op.Operator:
         name, arguments = expression.name, expression.arguments
         if name in ("position", "last"):
-            return op.Place(self._scratch, name == "last")
-        if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
-            test = op.LanguageIs(str(arguments[0].value))
-            return op.SomeValue(self.path(_LANGUAGE, scope), test)
-        if name in CONTEXT_FUNCTIONS:
-            raise NotCompiled
+            is_absent = isinstance(scope.get("."), items.NoContext)
+            return self._no_context() if is_absent else op.Place(self._scratch, name == "last")
         if not arguments and name in FUNCTIONS and FUNCTIONS[name].context:
             arguments = (_CONTEXT,)
         match name, arguments:
@@ -575,6 +662,34 @@ class Compiler:
                 return op.Constant([name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
+        if self._strict:
+            operators = [self.operator(argument, scope) for argument in arguments]
+            return op.Call(self._scratch, name, operators, strict=True)
+        try:
+            return self._call_on_columns(expression, arguments, scope)
+        except NotCompiled:
+            pass
+        operators = [self._part(argument, scope) for argument in arguments]
+        if name in _TEXT_FUNCTIONS:
+            return op.TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
+        if name in ("concat", "string"):
+            return op.Concatenated(self._scratch, str, operators)
+        places = [one.value for one in arguments[1:] if isinstance(one, ast.Literal)]
+        if name == "substring" and len(places) == len(arguments) - 1:
+            return op.TextCall(self._scratch, substring_at(*places), operators[:1])
+        if name in op.NUMBER_CALLS:
+            return op.NumberCall(self._scratch, name, operators)
+        return op.Call(self._scratch, name, operators)
+
+    def _call_on_columns(
+        self, expression: ast.FunctionCall, arguments: tuple[ast.Expression, ...], scope: Scope
+    ) -> op.Operator:
+        """A function of nodes of the message that needs no objects; NotCompiled."""
+        name = expression.name
+        if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
+            test = op.LanguageIs(str(arguments[0].value))
+            return op.SomeValue(self.path(_LANGUAGE, scope), test)
+        match name, arguments:
             case "name" | "local-name" | "namespace-uri", (ast.PathExpression() as named,):
                 return op.NameOf(self.path(named, scope), _NAME_PARTS[name])
             case "zero-or-one", (ast.PathExpression(),):
@@ -591,21 +706,8 @@ class Compiler:
                     operand = self._part(found.source, scope)
                     return op.SomeString(self._scratch, operand, has_words)
             case _, (ast.PathExpression() as first, *others):
-                try:
-                    return self._of_path(name, self.path(first, scope), others)
-                except NotCompiled:
-                    pass
-        operators = [self._part(argument, scope) for argument in arguments]
-        if name in _TEXT_FUNCTIONS:
-            return op.TextCall(self._scratch, STRING_FUNCTIONS[name], operators)
-        if name in ("concat", "string"):
-            return op.Concatenated(self._scratch, str, operators)
-        places = [one.value for one in arguments[1:] if isinstance(one, ast.Literal)]
-        if name == "substring" and len(places) == len(arguments) - 1:
-            return op.TextCall(self._scratch, substring_at(*places), operators[:1])
-        if name in op.NUMBER_CALLS:
-            return op.NumberCall(self._scratch, name, operators)
-        return op.Call(self._scratch, name, operators)
+                return self._of_path(name, self.path(first, scope), others)
+        raise NotCompiled
 
     def _of_path(self, name: str, path: op.Path, others: list[ast.Expression]) -> op.Operator:
         """A function of the nodes of a path and literals."""
@@ -631,31 +733,37 @@ class Compiler:
         return op.Not(op.Not(inner))
 
     def _operation(self, expression: ast.Operation, scope: Scope) -> op.Operator:
-        name, operands = expression.name, expression.operands
+        try:
+            return self._operation_on_columns(expression, scope)
+        except NotCompiled:
+            pass
+        name, operands = expression.name, self._conditions(expression.operands, scope)
         if name in ast.VALUE_COMPARISONS:
-            relation = ast.VALUE_COMPARISONS[name]
-            values = literals(operands[1])
-            if values is not None and len(values) == 1 and isinstance(values[0], str):
-                test = literal_test(relation, values)
-                if test is not None and isinstance(operands[0], ast.PathExpression):
-                    return op.OnlyValue(self.path(operands[0], scope), test)
-            left, right = self._conditions(operands, scope)
-            return op.ValueComparison(left, relation, right)
+            return op.ValueComparison(operands[0], ast.VALUE_COMPARISONS[name], operands[1])
         if name in _ARITHMETIC:
-            left, right = self._conditions(operands, scope)
-            return op.Arithmetic(name, left, right)
-        if name in ("|", "intersect", "except"):
-            return self.path(expression, scope)
-        match expression:
-            case ast.Operation("to", (ast.Literal(1), ast.FunctionCall("count", (counted,)))):
-                return op.Places(self.path(counted, scope))
-        if name in ("is", "<<", ">>"):
-            left, right = (self._nodes(operand, scope) for operand in operands)
-            return op.NodeComparison(name, left, right)
+            return op.Arithmetic(name, *operands)
         if name == "negate":
-            return op.Negated(self._part(operands[0], scope))
+            return op.Negated(*operands)
         if name == "to":
-            return op.Range(self._scratch, *self._conditions(operands, scope))
+            return op.Range(self._scratch, *operands)
+        return items.NodeOperation(self._scratch, name, operands)
+
+    def _operation_on_columns(self, expression: ast.Operation, scope: Scope) -> op.Operator:
+        """An operation on nodes of the message that needs no objects; NotCompiled."""
+        name, operands = expression.name, expression.operands
+        match name, operands:
+            case _, (ast.PathExpression() as compared, _) if name in ast.VALUE_COMPARISONS:
+                values = literals(operands[1])
+                if values is not None and len(values) == 1 and isinstance(values[0], str):
+                    test = literal_test(ast.VALUE_COMPARISONS[name], values)
+                    if test is not None:
+                        return op.OnlyValue(self.path(compared, scope), test)
+            case "|" | "intersect" | "except", _:
+                return self.path(expression, scope)
+            case "to", (ast.Literal(1), ast.FunctionCall("count", (counted,))):
+                return op.Places(self.path(counted, scope))
+            case "is" | "<<" | ">>", (one, other):
+                return op.NodeComparison(name, self._nodes(one, scope), self._nodes(other, scope))
         raise NotCompiled
 
     def _cast(self, expression: ast.Cast, scope: Scope) -> op.Operator:
@@ -663,16 +771,68 @@ class Compiler:
         made = op.Castable if expression.castable else op.CastTo
         return made(expression.type, expression.optional, operand)
 
+    # -- items of any kind
+
     def _typed(self, expression: ast.Typed, scope: Scope) -> op.Operator:
+        operand = self._part(expression.operand, scope)
         if expression.treat:
-            raise NotCompiled
-        return op.OfType(self._scratch, self._part(expression.operand, scope), expression.type)
+            return items.Treated(self._scratch, operand, expression)
+        return op.OfType(self._scratch, operand, expression.type)
+
+    def _typeswitch(self, expression: ast.Typeswitch, scope: Scope) -> op.Operator:
+        cases = []
+        for case in expression.cases:
+            variable = self._items()
+            inner = {**scope, case.variable: variable} if case.variable else scope
+            cases.append(items.Case(case.types, variable, self._part(case.result, inner)))
+        return items.Typeswitch(self._scratch, self._part(expression.operand, scope), cases)
+
+    def _try_catch(self, expression: ast.TryCatch, scope: Scope) -> op.Operator:
+        outer, self._strict = self._strict, True
+        outer_paths, self._paths = self._paths, {}
+        try:
+            body = self.operator(expression.body, scope)
+        finally:
+            self._strict, self._paths = outer, outer_paths
+        variables = [self._items() for _ in ast.ERROR_VARIABLES]
+        inner = {**scope, **dict(zip(ast.ERROR_VARIABLES, variables, strict=True))}
+        clauses = [(each.names, self._part(each.result, inner)) for each in expression.clauses]
+        return items.TryCatch(self._scratch, body, clauses, variables)
+
+    def _constructed(
+        self, expression: ast.Constructor | ast.Markup | ast.Computed, scope: Scope
+    ) -> op.Operator:
+        parts = {id(part): self._part(part, scope) for part in _enclosed(expression)}
+        return items.Constructed(self._scratch, self._depth, expression, parts)
+
+    def _piece(self, expression: ast.Part, scope: Scope) -> op.Operator:
+        bound = self._path_operator(ast.variable(expression.variable), scope)
+        own = self._items()
+        made = self.operator(expression.expression, {ast.PART_VARIABLE: own})
+        root = self._scratch.number_of(DOCUMENT)
+        return items.Part(self._scratch, expression.digest, bound, own, made, root)
+
+    def _transform(self, expression: ast.Transform, scope: Scope) -> op.Operator:
+        copies = []
+        for copy in expression.copies:
+            source, variable = self._part(copy.value, scope), self._items()
+            copies.append((variable, source))
+            scope = {**scope, copy.variable: variable}
+        changes = self._part(expression.changes, scope)
+        return items.Transform(self._scratch, copies, changes, self._part(expression.result, scope))
+
+    def _update(self, expression: ast.Update, scope: Scope) -> op.Operator:
+        source = expression.source
+        if isinstance(source, ast.Expression):
+            source = self._part(source, scope)
+        target = self._part(expression.target, scope)
+        return items.Update(self._scratch, expression.kind, target, source)
 
     def _sequence(self, expression: ast.Sequence, scope: Scope) -> op.Operator:
         values = literals(expression)
         if values is not None:
             return op.Constant(values)
-        return op.Joined(self._conditions(expression.parts, scope))
+        return op.Joined(self._scratch, self._conditions(expression.parts, scope))
 
     def _literal(self, expression: ast.Literal, scope: Scope) -> op.Operator:
         return op.Constant([expression.value])
@@ -695,7 +855,49 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.Typed: Compiler._typed,
     ast.UserCall: Compiler._user_call,
     ast.FunctionCall: Compiler._call,
+    ast.Typeswitch: Compiler._typeswitch,
+    ast.TryCatch: Compiler._try_catch,
+    ast.Constructor: Compiler._constructed,
+    ast.Markup: Compiler._constructed,
+    ast.Computed: Compiler._constructed,
+    ast.Part: Compiler._piece,
+    ast.Transform: Compiler._transform,
+    ast.Update: Compiler._update,
 }
+
+
+def _at_node(scope: Scope) -> Scope:
+    """A scope in which the context is a node of the message."""
+    if "." not in scope:
+        return scope
+    return {name: bound for name, bound in scope.items() if name != "."}
+
+
+def _declaration(call: ast.UserCall) -> ast.FunctionDeclaration:
+    key = call.name, len(call.arguments)
+    return next(one for one in call.library if (one.name, len(one.parameters)) == key)
+
+
+def _height(expression: ast.Expression) -> int:
+    """How deep expressions are in each other in one."""
+    inner = (*expression.same_focus(), *expression.new_focus())
+    return 1 + max(map(_height, inner), default=0)
+
+
+def _enclosed(constructor: ast.Expression) -> Iterator[ast.Expression]:
+    """The expressions in a constructor whose values its content is made of."""
+    match constructor:
+        case ast.Constructor(_, attributes, _, content):
+            yield from (part for _, value in attributes for part in value if type(part) is not str)
+            for part in content:
+                if isinstance(part, ast.Constructor):
+                    yield from _enclosed(part)
+                elif not isinstance(part, str):
+                    yield part
+        case ast.Computed(_, name, content):
+            yield content
+            if isinstance(name, ast.Expression):
+                yield name
 
 
 def _bound_between(outer: Scope, inner: Scope) -> dict[str, Any]:
@@ -794,6 +996,14 @@ def _looked_up(
 
 def _predicates(path: ast.PathExpression) -> list[ast.Expression]:
     return [predicate for step in path.steps for predicate in step.predicates]
+
+
+def _is_shared(expression: ast.Expression) -> bool:
+    """Whether it has one value for all who ask, of which nodes are the same each time."""
+    if not _stands_alone(expression):
+        return False
+    is_variable = isinstance(expression, ast.UserCall) and expression.is_variable
+    return is_variable or not any(isinstance(part, _MAKERS) for part in expression.within())
 
 
 def _stands_alone(expression: ast.Expression) -> bool:

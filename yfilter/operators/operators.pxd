@@ -54,8 +54,8 @@ cdef class Scratch:
     cdef int first
     cdef int last
     cdef bint is_untyped
-    cdef int position  # of the context node, and how many there are
-    cdef int size
+    cdef public int position  # of the context node, and how many there are
+    cdef public int size
     cdef object _limits
     cdef object _evaluator
     cdef bint _is_spent
@@ -67,7 +67,8 @@ cdef class Scratch:
     cdef long long parent(self, long long node) except -2
     cdef long long behind(self, long long node) noexcept
     cdef int visit(self, long long count) except -1
-    cdef int restart(self, long long spent=*) except -1
+    cpdef int restart(self, long long spent=*) except -1
+    cdef int build(self, long long count) except -1
     cdef int bind_tuple(self) except -1
     cdef int _look(self) except -1
     cdef int push(self, long long node) except -1
@@ -81,7 +82,7 @@ cdef class Scratch:
     cdef str target(self, long long node)
     cdef object node_of(self, long long node)
     cdef object nodes_from(self, int base)
-    cdef object evaluator(self)
+    cpdef object evaluator(self)
 
 
 cpdef enum:

@@ -36,22 +36,17 @@ from yfilter.language.budget import (
     too_much_time,
 )
 from yfilter.language.comparison import MIRRORED
-from yfilter.language.evaluation import (
-    MessageEvaluator,
-    as_declared,
-    integers,
-    is_of_type,
-)
+from yfilter.language.construction import Trees
 from yfilter.language.evaluator import effective_boolean
-from yfilter.language.function_library import applied, identity_of, rounded
+from yfilter.language.function_library import applied, identity_of, integers, rounded
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
+from yfilter.language.item_types import as_declared, is_of_type
 from yfilter.language.memo import FEW, EqualityIndex
 from yfilter.language.nodes import (
     DOCUMENT,
     Atom,
     DynamicError,
-    Focus,
     Item,
     Node,
     NodeType,
@@ -304,24 +299,28 @@ cdef class Scratch:
         self._step = _FIRST_STEP
         self.octets = b""
         self._limits = limits
-        self._evaluator: MessageEvaluator | None = None
+        self._evaluator: Trees | None = None
         self._is_spent = False
         self.strict = False
         self.begin(ElementStream())
 
     def begin(self, stream: ElementStream) -> None:
         """A new message, which the columns are bound to."""
+        self.translate(stream)
+        self.message += 1
+        self.top = 0
+        self._evaluator = None
+
+    def translate(self, stream: ElementStream) -> None:
+        """The names of a message by the symbols that there are now."""
         cdef SymbolTable symbols = self.symbols
         symbols.translate(stream.names)
         self.label = symbols.label
         self.exact = symbols.exact
         self.in_namespace = symbols.in_namespace
         self.any_namespace = symbols.any_namespace
-        self.message += 1
-        self.top = 0
-        self._evaluator = None
 
-    cdef int restart(self, long long spent=0) except -1:
+    cpdef int restart(self, long long spent=0) except -1:
         """A new evaluation, with a budget of its own, of which some is spent."""
         self.visits = spent
         self.clock_at = min(spent + _FIRST_LOOK, self.visits_max)
@@ -332,6 +331,13 @@ cdef class Scratch:
         self.position = self.size = 1
         self._tuples_left = self._limits.tuples_max
         self._is_spent = True
+        return 0
+
+    cdef int build(self, long long count) except -1:
+        """A sequence is about to have so many items more.  Raises MatchLimitExceeded."""
+        self.visit(count)
+        if count > MUCH:
+            self.evaluator().charge_memory(POINTER_BYTES * count)
         return 0
 
     cdef int bind_tuple(self) except -1:
@@ -511,8 +517,16 @@ cdef class Scratch:
             raise DynamicError("FORG0001", "a value is no number")
         return number
 
+    def number_of(self, node: Node) -> int:
+        """A node of the message as operators know it."""
+        if node.type is NodeType.DOCUMENT:
+            return ROOT
+        if node.type is NodeType.CONTENT:
+            return KINDS * node.position - CONTENT + node.number
+        return KINDS * node.position + (node.number + 1 if node.type is NodeType.ATTRIBUTE else 0)
+
     cdef object node_of(self, long long node):
-        """The node as the interpreter knows it."""
+        """The node as an item."""
         cdef int element = _position(node)
         cdef long long within = _within(node)
         if within < 0:
@@ -522,15 +536,15 @@ cdef class Scratch:
         return DOCUMENT if element < 0 else element_node(element)
 
     cdef object nodes_from(self, int base):
-        """The nodes from ``base`` on as the interpreter knows them, taken off the stack."""
+        """The nodes from ``base`` on as items, taken off the stack."""
         found = [self.node_of(self.nodes[i]) for i in range(base, self.top)]
         self.top = base
         return found
 
-    cdef object evaluator(self):
-        """The interpreter on the message at hand."""
+    cpdef object evaluator(self):
+        """The trees of the message at hand, and the budget of the evaluation."""
         if self._evaluator is None:
-            self._evaluator = MessageEvaluator(self.columns._stream, self._limits)
+            self._evaluator = Trees(self.columns._stream, self._limits, strict=self.strict)
         elif self._is_spent:
             self._evaluator.renew()
         if self._is_spent:
@@ -753,7 +767,7 @@ cdef class Matches(ValueTest):
     cdef bint _found(self, Scratch scratch, bytes value) except -1:
         cdef bint found
         cdef long long cost = self._pattern.cost(len(value))
-        if cost > MUCH:  # whether there is the time for it is for the interpreter's budget to say
+        if cost > MUCH:  # whether there is the time for it is for the evaluator's budget to say
             found = self._pattern.search(value.decode(), scratch.evaluator().charge)
         else:
             scratch.visit(cost)
@@ -780,8 +794,7 @@ cdef bint compares(double number, int relation, double other) noexcept:
 # Operator: a compiled expression; what every kind of them can be asked about a context node.
 #
 # An operator is made once for a profile, or for all that share it, and asked on message after
-# message.  It answers as ``MessageEvaluator`` does for its expression; an operator without a
-# quicker way defines only its ``value``.
+# message.  An operator without a quicker way defines only its ``value``.
 
 
 cdef class Operator:
@@ -801,7 +814,7 @@ cdef class Operator:
         self.free = frozenset().union(*(part.free for part in parts))
 
     cdef object value(self, long long node):
-        """The items of the expression, as the interpreter knows them; DynamicError."""
+        """The items of the expression, as nodes.py has them; DynamicError."""
         raise NotImplementedError
 
     cdef object items(self, long long node):
@@ -837,6 +850,17 @@ cdef class Operator:
     cdef bint number(self, long long node, double* found) except -1:
         """Whether there is a value, if it is a number; DynamicError."""
         raise NotImplementedError
+
+    # For Python: a context node is the number that ``Scratch.number_of`` gives.
+
+    def value_at(self, node: int) -> Value:
+        return self.value(node)
+
+    def holds_at(self, node: int) -> bool:
+        return self.holds(node)
+
+    def atom_at(self, node: int) -> Atom | None:
+        return self.atom(node)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1970,7 +1994,7 @@ cdef int _filter(Scratch scratch, predicates, int base) except -1:
 # Conditions: the operators whose value is true or false, and are asked for nothing else.
 #
 # ``or`` and ``and`` ask their parts in order up to the first that decides; an error in a part is
-# one of the whole where no other part decides, as in the interpreter.
+# one of the whole where no other part decides.
 
 
 cdef class Condition(Operator):
@@ -2391,7 +2415,7 @@ cdef class Binding(Bound):
                 self._place._items = [i + 1]
             made = self.rest.items(node) if is_of_atoms else self.rest.value(node)
             if made:
-                self.scratch.visit(len(made))
+                self.scratch.build(len(made))
                 found += made
         self.scratch.top = base
         return found
@@ -2454,7 +2478,8 @@ cdef class LetNodes(Nodes):
 # again, tuple by tuple, for what stands behind.
 
 
-cdef object _held(variable):
+cpdef object held_by(variable):
+    """What a variable is bound to, for ``hold``."""
     if isinstance(variable, Variable):
         return (<Variable>variable).held()
     if isinstance(variable, NodesVariable):
@@ -2462,8 +2487,8 @@ cdef object _held(variable):
     return (<ItemVariable>variable)._items
 
 
-cdef int _hold(variable, held) except -1:
-    """Bind a variable to what it was bound to before, as ``_held`` had it."""
+cpdef int hold(variable, held) except -1:
+    """Bind a variable to what it was bound to before."""
     if isinstance(variable, Variable):
         (<Variable>variable).hold(held)
     elif isinstance(variable, NodesVariable):
@@ -2510,7 +2535,7 @@ cdef class Gathered(Operator):
             if self._scratch.strict:
                 raise
             return []
-        self.tuples.append((values, [_held(variable) for variable in self.variables]))
+        self.tuples.append((values, [held_by(variable) for variable in self.variables]))
         return []
 
 
@@ -2555,7 +2580,7 @@ cdef class Gathering(Operator):
         for held in self.tuples(node):
             self.bind(held)
             made = self.rest.value(node)
-            self.scratch.visit(len(made))
+            self.scratch.build(len(made))
             found += made
         return found
 
@@ -2564,7 +2589,7 @@ cdef class Gathering(Operator):
         for held in self.tuples(node):
             self.bind(held)
             made = self.rest.items(node)
-            self.scratch.visit(len(made))
+            self.scratch.build(len(made))
             found += made
         return found
 
@@ -2598,7 +2623,7 @@ cdef class OrderBy(Gathering):
     cdef int bind(self, held) except -1:
         cdef int i
         for i in range(len(self.end.variables)):
-            _hold(self.end.variables[i], held[i])
+            hold(self.end.variables[i], held[i])
         return 0
 
 
@@ -2640,15 +2665,15 @@ cdef class GroupBy(Gathering):
         for i in range(len(values)):
             (<ItemVariable>self.end.names[i])._items = [] if values[i] is None else [values[i]]
         for i in range(len(groups)):
-            _hold(self._variables[i], groups[i])
+            hold(self._variables[i], groups[i])
         return 0
 
 
 # -------------------------------------------------------------------------------------------------
-# Values: the operators whose value is items, and the interpreter as an operator.
+# Values: the operators whose value is items.
 #
-# Numbers, texts and dates, and functions of them, are those of the interpreter
-# (yfilter/language/atoms.py); an operator saves only the way to them.
+# Numbers, texts and dates, and functions of them, are those of yfilter/language/atoms.py and
+# function_library.py.
 
 
 # How an argument is handed over: as it is, as all its atomic values, or as the first of them.
@@ -2662,41 +2687,30 @@ _TAKES = {
 }
 
 
-cdef class Interpreted(Operator):
-    """Whatever no operator can say; ``variables`` are those bound around it, by their names."""
+cdef class Evaluated(Operator):
+    """An operator in Python (items.py), which defines ``evaluate``; ``bound``: variables that are
+    bound for its parts alone."""
 
-    cdef Scratch _scratch
-    cdef object _expression
-    cdef dict _variables
+    cdef readonly Scratch scratch
 
     def __init__(
-        self, scratch: Scratch, expression: Expression,
-        variables: Mapping[str, Variable | ItemVariable | NodesVariable]
+        self, scratch: Scratch, parts: Iterable[Operator] = (),
+        bound: Iterable[Variable | ItemVariable | NodesVariable] = ()
     ) -> None:
-        super().__init__()
-        self._scratch = scratch
-        self._expression = expression
-        self._variables = dict(variables)
-        self.free = frozenset(variables.values())
-        self.uses_context = True
+        super().__init__(parts)
+        self.scratch = scratch
+        self.free -= frozenset(bound)
         self.is_costly = True
 
     cdef object value(self, long long node):
-        return self._run(node)
+        return self.evaluate(node)
 
     cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self._run(node))
+        return self.scratch.evaluator().atoms(self.evaluate(node))
 
-    cdef object _run(self, long long node):
-        cdef Scratch scratch = self._scratch
-        variables = {}
-        for name, variable in self._variables.items():
-            if isinstance(variable, Variable):
-                variables[name] = [scratch.node_of(variable.node)]
-            else:
-                variables[name] = (<Operator>variable).value(node)
-        focus = Focus(scratch.node_of(node), scratch.position, scratch.size, variables)
-        return scratch.evaluator().value(self._expression, focus)
+    def evaluate(self, node: int) -> Value:
+        """The items at a context node; DynamicError."""
+        raise NotImplementedError
 
 
 cdef class ItemVariable(Operator):
@@ -2721,7 +2735,7 @@ cdef class ItemVariable(Operator):
 cdef class NodesVariable(Nodes):
     """A variable that ``let`` binds to nodes."""
 
-    cdef list _bound
+    cdef public list _bound
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch)
@@ -2877,7 +2891,10 @@ cdef class Call(Operator):
     cdef bytes _takes
     cdef bint _may_give_nodes
 
-    def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
+    def __init__(
+        self, scratch: Scratch, name: str, arguments: Sequence[Operator], strict: bool = False
+    ) -> None:
+        """``strict``: an argument that is several items where one is wanted is an error."""
         super().__init__(arguments)
         self.is_costly = True
         signature = FUNCTIONS.get(name) or Signature(ResultKind.ANY, (ArgumentKind.ITEMS,), 0)
@@ -2888,6 +2905,8 @@ cdef class Call(Operator):
         self._takes = bytes(_TAKES.get(kind, FIRST) for kind in kinds)
         if name == "string":
             self._takes = bytes((FIRST,))
+        if strict:
+            self._takes = bytes(len(kinds))
         self._may_give_nodes = signature.result is ResultKind.ANY
 
     cdef object value(self, long long node):
@@ -3344,8 +3363,9 @@ cdef class ForEachNode(Operator):
         cdef int i
         found: list[Item] = []
         for i in range(base, scratch.top):
-            scratch.visit(1)
-            found += self._right.value(scratch.nodes[i])
+            made = self._right.value(scratch.nodes[i])
+            scratch.build(1 + len(made))
+            found += made
         scratch.top = base
         return found
 
@@ -3355,8 +3375,9 @@ cdef class ForEachNode(Operator):
         cdef int i
         found: list[Atom] = []
         for i in range(base, scratch.top):
-            scratch.visit(1)
-            found += self._right.items(scratch.nodes[i])
+            made = self._right.items(scratch.nodes[i])
+            scratch.build(1 + len(made))
+            found += made
         scratch.top = base
         return found
 
@@ -3391,24 +3412,30 @@ cdef class Chosen(Operator):
 cdef class Joined(Operator):
     """``(a, b)``."""
 
+    cdef Scratch _scratch
     cdef list _parts
 
-    def __init__(self, parts: Sequence[Operator]) -> None:
+    def __init__(self, scratch: Scratch, parts: Sequence[Operator]) -> None:
         super().__init__(parts)
+        self._scratch = scratch
         self._parts = list(parts)
 
     cdef object value(self, long long node):
         cdef Operator part
         found: list[Item] = []
         for part in self._parts:
-            found += part.value(node)
+            made = part.value(node)
+            self._scratch.build(len(made))
+            found += made
         return found
 
     cdef object items(self, long long node):
         cdef Operator part
         found: list[Atom] = []
         for part in self._parts:
-            found += part.items(node)
+            made = part.items(node)
+            self._scratch.build(len(made))
+            found += made
         return found
 
 
@@ -3437,7 +3464,8 @@ cdef class Filtered(Operator):
                 if self._predicate.holds(node):
                     kept.append(item)
             except DynamicError:
-                pass
+                if scratch.strict:
+                    raise
         scratch.position, scratch.size = position, size
         return kept
 
@@ -3596,7 +3624,7 @@ class _Entry:
     """``Holder`` of what is compiled for one expression."""
 
     __slots__ = (
-        *("_table", "expression", "interprets", "parts", "scratch", "symbols"),
+        *("_table", "expression", "parts", "scratch", "symbols"),
         "users",
     )
 
@@ -3605,7 +3633,6 @@ class _Entry:
         self.scratch = table.scratch
         self.expression = expression
         self.users = 1
-        self.interprets = False
         self.symbols: list[int] = []
         self.parts: list[int] = []
 
@@ -3617,11 +3644,7 @@ class _Entry:
     def shared(self, expression: Expression) -> Operator:
         number = self._table.acquire(expression)
         self.parts.append(number)
-        self.interprets |= self._table.interprets(number)
         return self._table.operator(number)
-
-    def interpret(self) -> None:
-        self.interprets = True
 
 
 cdef class OperatorTable:
@@ -3705,12 +3728,6 @@ cdef class OperatorTable:
         entry = self._entries[number]
         assert entry is not None
         return entry.expression
-
-    def interprets(self, number: int) -> bool:
-        """Whether the interpreter has to help with an expression."""
-        entry = self._entries[number]
-        assert entry is not None
-        return entry.interprets
 
     def begin(self, stream: ElementStream) -> None:
         """A message that the columns are bound to; nothing is done before somebody asks."""
@@ -3951,10 +3968,9 @@ cdef class OperatorTable:
             self._spent[number] = self.scratch.visits_max + 1
             self._why[number] = too_much_time(self._limits)
 
-    def sizes(self) -> tuple[int, int]:
-        """How many operators there are, and how many of them need the interpreter."""
-        entries = [entry for entry in self._entries if entry is not None]
-        return len(entries), sum(entry.interprets for entry in entries)
+    def __len__(self) -> int:
+        """How many expressions there are."""
+        return sum(entry is not None for entry in self._entries)
 
     def lines(self, operators_max: int) -> Iterator[str]:
         """For people: the oldest entries, and how many more there are."""
@@ -3962,8 +3978,7 @@ cdef class OperatorTable:
         if entries:
             yield "operators (conditions that are verified, and what they share)"
         for entry in entries[:operators_max]:
-            by = "  by the interpreter" if entry.interprets else ""
-            yield f"  {unparse(entry.expression)}{by}"
+            yield f"  {unparse(entry.expression)}"
         if len(entries) > operators_max:
             yield f"… and {len(entries) - operators_max} operators more"
 

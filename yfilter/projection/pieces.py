@@ -15,9 +15,9 @@ import msgpack
 from formats.compression import Compression, compress, decompress
 from formats.errors import DecodeError
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.nodes import DOCUMENT, Focus, element_node
+from yfilter.language.nodes import DOCUMENT, element_node
 from yfilter.language.query_ast import PART_VARIABLE
+from yfilter.operators.evaluation import Evaluation
 from yfilter.projection.parts import KnownPart
 
 Pieces = Mapping[tuple[int, str], bytes]
@@ -28,12 +28,12 @@ _AS_IT_IS, _COMPRESSED = b"\x00", b"\x01"
 _COMPRESSED_FROM = 128  # bytes; less is hardly ever made shorter
 
 
-def computed(part: KnownPart, evaluator: MessageEvaluator, element: int) -> bytes:
+def computed(part: KnownPart, evaluation: Evaluation, element: int) -> bytes:
     """The piece of a part at an element, of other pieces where there are some; DynamicError, and
-    MatchLimitExceeded beyond what is left to the evaluator for all pieces of the message."""
+    MatchLimitExceeded beyond what is left to the evaluation for all pieces of the message."""
     variables = {PART_VARIABLE: [element_node(element)]}
-    value = evaluator.value(part.expression, Focus(DOCUMENT, 1, 1, variables))
-    return written(evaluator, value)
+    value = evaluation.value(part.expression, DOCUMENT, variables)
+    return written(evaluation.trees, value)
 
 
 def pack_pieces(pieces: Pieces) -> bytes:

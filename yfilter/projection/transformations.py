@@ -39,10 +39,10 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.derived_condition import condition_of
 from yfilter.index.index import Index
 from yfilter.index.ways import conditions_of
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DynamicError
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, LeafCondition, NameTest, NodeKind
+from yfilter.operators.evaluation import Evaluation
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
 from yfilter.projection.part_needs import with_looks
 from yfilter.projection.parts import KnownPart, part_of_text
@@ -752,7 +752,7 @@ class _Message:
         self._counted = counted
         self._made: dict[tuple[Left, frozenset[str]], ElementStream | None] = {}
         self._computed: dict[tuple[int, str], bytes] = {}
-        self._evaluator: MessageEvaluator | None = None
+        self._evaluation: Evaluation | None = None
         self._sizes: dict[ElementStream, int] = {}
 
     def take(self, found: Iterable[tuple[int, Left]]) -> None:
@@ -807,9 +807,9 @@ class _Message:
         elif part.digest in chosen:
             if (element, part.digest) not in self._computed:
                 self._counted.computed += 1
-                if self._evaluator is None:
-                    self._evaluator = MessageEvaluator(self.stream, self._limits)
-                self._computed[element, part.digest] = computed(part, self._evaluator, element)
+                if self._evaluation is None:
+                    self._evaluation = Evaluation(self.stream, self._limits)
+                self._computed[element, part.digest] = computed(part, self._evaluation, element)
             pieces[place, part.digest] = self._computed[element, part.digest]
         else:
             for inner in part.inner:

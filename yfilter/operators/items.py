@@ -1,0 +1,560 @@
+"""Operators whose context, or whose value, are items of any kind: constructed ones and atoms too.
+
+A context that is no node of the message is a variable of the scope, ``.``, as every variable that
+is bound to items (``ItemVariable``).  Nodes of the message still go by the operators on its
+columns; a node of a constructed tree goes by ``Axes`` (yfilter/language/evaluator.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from formats.names import QualifiedName
+from yfilter.errors import MatchLimitExceeded
+from yfilter.language import query_ast as ast
+from yfilter.language.atoms import qname
+from yfilter.language.budget import CALL_COST, POINTER_BYTES, deep_recursion
+from yfilter.language.construction import detached
+from yfilter.language.item_types import as_declared, is_of_type
+from yfilter.language.namespaces import ERROR_NAMESPACE
+from yfilter.language.nodes import (
+    NODES,
+    Construction,
+    DynamicError,
+    Item,
+    Node,
+    NodeType,
+    Value,
+    Written,
+    document_order,
+)
+from yfilter.language.updates import PendingUpdates, renamed
+from yfilter.operators import operators as op
+
+LEVELS_MAX = 6_000  # of expressions in each other, calls of declared functions included
+
+# -------------------------------------------------------------------------------------------------
+# Paths, filters and ``!`` from items.
+
+
+class NoContext(op.Evaluated):
+    """The context item, or what is asked of it, in the body of a declared function."""
+
+    def evaluate(self, node: int) -> Value:
+        raise DynamicError("XPDY0002", "no context item")
+
+
+class Focused(op.Evaluated):
+    """An operator with parts that are asked with one item after another as the context."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        context: op.ItemVariable,
+        source: op.Operator,
+        parts: Iterable[op.Operator],
+    ) -> None:
+        super().__init__(scratch, (source, *parts), (context,))
+        self._context = context
+        self._source = source
+
+    @contextmanager
+    def _focus(self, size: int) -> Iterator[Callable[[Item, int], None]]:
+        """Sets item and position, and afterwards those from around again."""
+        scratch, context = self.scratch, self._context
+        outer = scratch.position, scratch.size, context._items
+
+        def focus(item: Item, position: int) -> None:
+            scratch.position, scratch.size = position, size
+            context._items = [item]
+
+        try:
+            yield focus
+        finally:
+            scratch.position, scratch.size, context._items = outer
+
+    def _filtered(self, items: list[Any], predicates: Iterable[op.Operator], node: int) -> Any:
+        for predicate in predicates:
+            kept = []
+            with self._focus(len(items)) as focus:
+                for position, item in enumerate(items, 1):
+                    focus(item, position)
+                    try:
+                        if predicate.holds_at(node):
+                            kept.append(item)
+                    except DynamicError:
+                        if self.scratch.strict:
+                            raise
+            items = kept
+        return items
+
+
+class ItemStep(NamedTuple):
+    """A location step; ``predicates`` are asked of the context variable."""
+
+    step: ast.LocationStep
+    predicates: tuple[op.Operator, ...]
+
+
+class ItemPath(Focused):
+    """Steps from items; by ``path`` from ``given``, where all of them are nodes of the message."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        context: op.ItemVariable,
+        source: op.Operator,
+        steps: Sequence[ItemStep],
+        path: op.Path | None,
+        given: op.NodesVariable,
+    ) -> None:
+        super().__init__(scratch, context, source, [one for step in steps for one in step[1]])
+        self._steps = steps
+        self._path = path
+        self._given = given
+        self._is_from_context = isinstance(source, op.ItemVariable)
+
+    def evaluate(self, node: int) -> Value:
+        items = self._source.value_at(node)
+        steps = self._steps
+        if self._path is not None and all(map(_is_of_message, items)):
+            self._given._bound = list(map(self.scratch.number_of, items))
+            return self._path.value_at(node)
+        if steps and steps[0].step.is_self:
+            items = self._filtered(list(items), steps[0].predicates, node)
+            steps = steps[1:]
+        if not steps:
+            return items
+        nodes = self.scratch.evaluator().nodes(items)
+        is_ordered = len(nodes) == 1
+        for step in steps:
+            nodes = self._after(nodes, step, node, is_ordered=is_ordered)
+            is_ordered = True
+        return nodes
+
+    def _after(
+        self, nodes: list[Node], row: ItemStep, node: int, *, is_ordered: bool
+    ) -> list[Node]:
+        step, predicates = row
+        axes = self.scratch.evaluator().axes
+        if not step.is_positional:
+            found = {one for start in nodes for one in axes.step(start, step)}
+            return self._filtered(sorted(found, key=document_order), predicates, node)
+        if step.descendant:
+            below = {one for start in nodes for one in axes.self_or_descendants(start)}
+            nodes = sorted(below, key=document_order)
+            step = ast.LocationStep(False, step.kind, step.test, step.predicates)
+        selected: set[Node] = set()
+        for start in nodes:
+            selected.update(self._filtered(list(axes.step(start, step)), predicates, node))
+        return sorted(selected, key=document_order)
+
+
+def _is_of_message(item: Item) -> bool:
+    return type(item) is Node and not item.tree
+
+
+class Each(Focused):
+    """``left ! right``; ``left/right`` where ``is_path``: of nodes, in document order."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        context: op.ItemVariable,
+        left: op.Operator,
+        right: op.Operator,
+        *,
+        is_path: bool,
+    ) -> None:
+        super().__init__(scratch, context, left, (right,))
+        self._right = right
+        self._is_path = is_path
+
+    def evaluate(self, node: int) -> Value:
+        evaluator = self.scratch.evaluator()
+        items: Value = self._source.value_at(node)
+        if self._is_path:
+            items = evaluator.nodes(items)
+        found: list[Item] = []
+        with self._focus(len(items)) as focus:
+            for position, item in enumerate(items, 1):
+                focus(item, position)
+                value = self._right.value_at(node)
+                evaluator.charge_memory(POINTER_BYTES * len(value))
+                evaluator.charge(1 + len(value))
+                found += value
+        is_node = [isinstance(item, NODES) for item in found] if self._is_path else []
+        if not any(is_node):
+            return found
+        if not all(is_node):
+            raise DynamicError("XPTY0018", "a step yields both nodes and values")
+        return sorted(set(evaluator.nodes(found)), key=document_order)
+
+
+class NodeOperation(op.Evaluated):
+    """``|``, ``intersect``, ``except``, ``is``, ``<<`` or ``>>`` of nodes of any trees."""
+
+    def __init__(self, scratch: op.Scratch, name: str, operands: Sequence[op.Operator]) -> None:
+        super().__init__(scratch, operands)
+        self._name = name
+        self._operands = operands
+
+    def evaluate(self, node: int) -> Value:
+        nodes = self.scratch.evaluator().nodes
+        one, other = (nodes(operand.value_at(node)) for operand in self._operands)
+        name = self._name
+        if name in ("|", "intersect", "except"):
+            left, right = set(one), set(other)
+            found = {"|": left | right, "intersect": left & right, "except": left - right}[name]
+            return sorted(found, key=document_order)
+        if len(one) > 1 or len(other) > 1:
+            raise DynamicError("XPTY0004", f"'{name}' compares one node with one")
+        if not one or not other:
+            return []
+        first, second = document_order(one[0]), document_order(other[0])
+        return [
+            first == second if name == "is" else first < second if name == "<<" else first > second
+        ]
+
+
+# -------------------------------------------------------------------------------------------------
+# Types and errors.
+
+
+class Treated(op.Evaluated):
+    """``treat as``, and the declared type of a variable."""
+
+    def __init__(self, scratch: op.Scratch, operand: op.Operator, typed: ast.Typed) -> None:
+        super().__init__(scratch, (operand,))
+        self._operand = operand
+        self._type = typed.type
+        self._code = "XPTY0004" if typed.declared else "XPDY0050"
+
+    def evaluate(self, node: int) -> Value:
+        value: Value = self._operand.value_at(node)
+        if not is_of_type(self.scratch.evaluator(), value, self._type):
+            raise DynamicError(self._code, "a value of another type than the one declared")
+        return value
+
+
+class Case(NamedTuple):
+    """Of ``typeswitch``; ``variable`` is bound to its operand, no types are any."""
+
+    types: tuple[ast.SequenceType, ...]
+    variable: op.ItemVariable
+    result: op.Operator
+
+
+class Typeswitch(op.Evaluated):
+    def __init__(self, scratch: op.Scratch, operand: op.Operator, cases: Sequence[Case]) -> None:
+        bound = [case.variable for case in cases]
+        super().__init__(scratch, (operand, *(case.result for case in cases)), bound)
+        self._operand = operand
+        self._cases = cases
+
+    def evaluate(self, node: int) -> Value:
+        value = self._operand.value_at(node)
+        evaluator = self.scratch.evaluator()
+        for types, variable, result in self._cases:
+            if not types or any(is_of_type(evaluator, value, type_) for type_ in types):
+                variable._items = list(value)
+                found: Value = result.value_at(node)
+                return found
+        raise AssertionError("a typeswitch without a default")
+
+
+class TryCatch(op.Evaluated):
+    """Within ``try`` errors are raised as in XQuery, whatever becomes of them elsewhere: ``body``
+    is compiled so that they are."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        body: op.Operator,
+        clauses: Sequence[tuple[tuple[ast.NameTest, ...], op.Operator]],
+        variables: Sequence[op.ItemVariable],
+    ) -> None:
+        """``variables``: what a clause binds, in the order of ERROR_VARIABLES."""
+        super().__init__(scratch, (body, *(result for _, result in clauses)), variables)
+        self._body = body
+        self._clauses = clauses
+        self._variables = variables
+
+    def evaluate(self, node: int) -> Value:
+        scratch, evaluator = self.scratch, self.scratch.evaluator()
+        outer = scratch.strict
+        top = scratch.position, scratch.size
+        scratch.strict = evaluator.strict = True
+        try:
+            value: Value = self._body.value_at(node)
+            for item in value:
+                if isinstance(item, Construction):
+                    evaluator.materialised(item)  # else its errors would come behind the try
+            return value
+        except DynamicError as error:
+            raised = error
+        finally:
+            scratch.strict = evaluator.strict = outer
+            scratch.position, scratch.size = top
+        for names, result in self._clauses:
+            if any(test.accepts(raised.namespace, raised.local) for test in names):
+                prefix = "err:" if raised.namespace == ERROR_NAMESPACE else ""
+                name = qname(raised.namespace, prefix + raised.local)
+                bound = ([name], [raised.reason], list(raised.value))
+                for variable, items in zip(self._variables, bound, strict=True):
+                    variable._items = items
+                found: Value = result.value_at(node)
+                return found
+        raise raised
+
+
+# -------------------------------------------------------------------------------------------------
+# Calls of declared functions that are not put in the place of their names.
+
+
+class Function:
+    """A declared function; ``body`` is compiled after those that call it know it, and ``cells`` are
+    all variables that are bound in it."""
+
+    def __init__(self, declared: ast.FunctionDeclaration, parameters: Any, height: int) -> None:
+        self.types = [type_ for _, type_ in declared.parameters]
+        self.result = declared.result
+        self.parameters: list[op.ItemVariable] = parameters
+        self.cells: list[Any] = list(parameters)
+        self.body: op.Operator | None = None
+        self.height = height
+        self.calls = 0  # in each other, just now
+
+
+class Depth:
+    """How deep in calls of declared functions an evaluation is."""
+
+    def __init__(self) -> None:
+        self.calls = self.levels = 0
+
+
+class Called(op.Evaluated):
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        depth: Depth,
+        function: Function,
+        arguments: Sequence[op.Operator],
+    ) -> None:
+        super().__init__(scratch, arguments)
+        self._depth = depth
+        self._function = function
+        self._arguments = arguments
+
+    def evaluate(self, node: int) -> Value:
+        evaluator, function, depth = self.scratch.evaluator(), self._function, self._depth
+        calls_max = evaluator.limits.calls_max
+        if depth.calls >= calls_max or depth.levels > LEVELS_MAX:
+            raise MatchLimitExceeded(
+                "too-many-calls",
+                f"a profile's functions call each other more than {calls_max} deep",
+            )
+        evaluator.charge(CALL_COST)
+        values = [
+            as_declared(evaluator, argument.value_at(node), type_)
+            for argument, type_ in zip(self._arguments, function.types, strict=True)
+        ]
+        scratch = self.scratch
+        outer = scratch.position, scratch.size
+        held = [op.held_by(cell) for cell in function.cells] if function.calls else []
+        depth.calls += 1
+        depth.levels += function.height
+        function.calls += 1
+        try:
+            for variable, value in zip(function.parameters, values, strict=True):
+                variable._items = list(value)
+            assert function.body is not None
+            if depth.calls == 1:
+                with deep_recursion():
+                    found = function.body.value_at(node)
+            else:
+                found = function.body.value_at(node)
+            return as_declared(evaluator, found, function.result)
+        finally:
+            function.calls -= 1
+            depth.levels -= function.height
+            depth.calls -= 1
+            scratch.position, scratch.size = outer
+            for cell, before in zip(function.cells, held, strict=False):
+                op.hold(cell, before)
+
+
+# -------------------------------------------------------------------------------------------------
+# Constructors and parts; how they are written is in construction.py.
+
+
+class Closure:
+    """What a constructed element is written with: all that its content refers to."""
+
+    def __init__(self, made: Constructed, node: int) -> None:
+        self._made = made
+        self._node = node
+        scratch = made.scratch
+        self._focus = scratch.position, scratch.size
+        self._bound = [(variable, op.held_by(variable)) for variable in made.free]
+        self._calls = made.depth.calls, made.depth.levels
+
+    def value(self, expression: ast.Expression) -> Value:
+        """Of an expression in the constructor, which is known by its identity."""
+        made, scratch = self._made, self._made.scratch
+        outer = scratch.position, scratch.size
+        around = [(variable, op.held_by(variable)) for variable, _ in self._bound]
+        calls = made.depth.calls, made.depth.levels
+        made.depth.calls, made.depth.levels = self._calls
+        scratch.position, scratch.size = self._focus
+        for variable, held in self._bound:
+            op.hold(variable, held)
+        try:
+            found: Value = made.parts[id(expression)].value_at(self._node)
+            return found
+        finally:
+            made.depth.calls, made.depth.levels = calls
+            scratch.position, scratch.size = outer
+            for variable, held in around:
+                op.hold(variable, held)
+
+
+class Constructed(op.Evaluated):
+    """A constructor of any kind; ``parts`` are the expressions in it, by their identity."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        depth: Depth,
+        expression: ast.Constructor | ast.Markup | ast.Computed,
+        parts: Mapping[int, op.Operator],
+    ) -> None:
+        super().__init__(scratch, parts.values())
+        self.depth = depth
+        self._expression = expression
+        self.parts = parts
+
+    def evaluate(self, node: int) -> Value:
+        closure: Any = Closure(self, node)
+        if isinstance(self._expression, ast.Constructor):
+            return [Construction(self._expression, closure)]
+        return detached(self.scratch.evaluator(), self._expression, closure)
+
+
+class Part(op.Evaluated):
+    """As it came with the message, if it did; else by its expression, which calls the element
+    ``own``."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        digest: str,
+        variable: op.Operator,
+        own: op.ItemVariable,
+        expression: op.Operator,
+        root: int,
+    ) -> None:
+        super().__init__(scratch, (variable, expression), (own,))
+        self._digest = digest
+        self._variable = variable
+        self._own = own
+        self._expression = expression
+        self._root = root
+
+    def evaluate(self, node: int) -> Value:
+        value = self._variable.value_at(node)
+        (bound,) = value
+        if isinstance(bound, Node) and bound.tree == 0 and bound.type is NodeType.ELEMENT:
+            pieces = self.scratch.evaluator().stream.pieces
+            piece = pieces.get((bound.number, self._digest))
+            if piece is not None:
+                return [Written(ast.NodeKind.NODE, None, "", markup=piece)] if piece else []
+        self._own._items = list(value)
+        found: Value = self._expression.value_at(self._root)
+        return found
+
+
+# -------------------------------------------------------------------------------------------------
+# ``copy … modify … return …``; what becomes of a copy is in updates.py.
+
+
+class Transform(op.Evaluated):
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        copies: Sequence[tuple[op.ItemVariable, op.Operator]],
+        changes: op.Operator,
+        result: op.Operator,
+    ) -> None:
+        values = [value for _, value in copies]
+        super().__init__(scratch, (*values, changes, result), [one for one, _ in copies])
+        self._copies = copies
+        self._changes = changes
+        self._result = result
+
+    def evaluate(self, node: int) -> Value:
+        evaluator = self.scratch.evaluator()
+        copies: list[tuple[op.ItemVariable, Node]] = []
+        for variable, source in self._copies:
+            nodes = evaluator.nodes(source.value_at(node))
+            if len(nodes) != 1:
+                raise DynamicError("XUTY0013", "'copy' takes one node")
+            evaluator.charge()
+            copy = evaluator.tree(evaluator.streams[nodes[0].tree], nodes[0])
+            copies.append((variable, copy))
+            variable._items = [copy]
+        pending = PendingUpdates(evaluator, {copy.tree for _, copy in copies})
+        outer, evaluator.pending = evaluator.pending, pending
+        try:
+            self._changes.value_at(node)
+        finally:
+            evaluator.pending = outer
+        for variable, copy in copies:
+            variable._items = [pending.applied(copy)]
+        found: Value = self._result.value_at(node)
+        return found
+
+
+class Update(op.Evaluated):
+    """Nothing: what is said is added to what is pending."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        kind: ast.UpdateKind,
+        target: op.Operator,
+        source: op.Operator | QualifiedName,
+    ) -> None:
+        parts = (target,) if isinstance(source, QualifiedName) else (target, source)
+        super().__init__(scratch, parts)
+        self._kind = kind
+        self._target = target
+        self._source = source
+
+    def evaluate(self, node: int) -> Value:
+        evaluator, kind, source = self.scratch.evaluator(), self._kind, self._source
+        pending = evaluator.pending
+        assert isinstance(pending, PendingUpdates)  # the parser lets it stand in ``modify`` only
+        targets = evaluator.nodes(self._target.value_at(node))
+        if kind is ast.UpdateKind.DELETE:
+            for target in targets:
+                pending.delete(target)
+            return []
+        if len(targets) != 1:
+            code = "XUTY0008" if targets else "XUDY0027"
+            raise DynamicError(code, f"'{kind.value[0]}' takes one node")
+        target = targets[0]
+        if isinstance(source, QualifiedName):
+            pending.rename(target, source)
+        elif kind is ast.UpdateKind.RENAME:
+            pending.rename(target, renamed(source.atom_at(node)))
+        elif kind is ast.UpdateKind.REPLACE_VALUE:
+            value = source.value_at(node)
+            pending.replace_value(target, " ".join(map(evaluator.string, value)))
+        elif kind is ast.UpdateKind.REPLACE:
+            pending.replace(target, source.value_at(node))
+        else:
+            pending.insert(target, kind, source.value_at(node))
+        return []
