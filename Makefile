@@ -13,7 +13,7 @@ BUILT  := $(VENV)/.built
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
 PACKAGES := formats yfilter overlay registration onyx
-CODE   := $(PACKAGES) demo benchmarks tests docs setup.py
+CODE   := $(PACKAGES) demo benchmarks tests docs setup.py pyspark_onyx.py
 
 # Images for containers set it; each of hundreds of processes would then compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -19,8 +19,10 @@ releases, and two thirds of the bytes.
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -264,7 +266,13 @@ def rows_of(data: bytes) -> list[ArchivedMessage]:
 
 
 def rows_of_file(path: Path, members: Iterable[Member] | None = None) -> Iterator[ArchivedMessage]:
-    """The messages of a finished file, or of some of its members.  OSError."""
+    """The messages of a finished file of either form, or of some of its members, up to what is
+    damaged.  OSError."""
+    if path.name.endswith(OLD_SUFFIX):
+        with gzip.open(path) as lines, suppress(EOFError, gzip.BadGzipFile, zlib.error):
+            for line in lines:
+                yield from old_rows_of(line)
+        return
     with path.open("rb") as file:
         if members is None:
             for whole in whole_members(file):
@@ -275,3 +283,29 @@ def rows_of_file(path: Path, members: Iterable[Member] | None = None) -> Iterato
             one = next(whole_members(file), None)
             if one is not None:
                 yield from rows_of(one.data)
+
+
+class _Line(Struct):
+    """A message as a line of JSON."""
+
+    name: str = ""
+    time: str = ""
+    message: str = ""
+    media_type: str | None = ""
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def old_rows_of(lines: bytes) -> Iterator[ArchivedMessage]:
+    """The rows of lines of JSON; none of a line that says something else."""
+    for line in lines.splitlines():
+        try:
+            said = _line.decode(line)
+            at = datetime.fromisoformat(said.time)
+            source, _, number = said.name.rpartition("/")
+            time = round(at.timestamp() * 1e6)
+            row = source, int(number), time, said.media_type or "", said.message.encode()
+        except (msgspec.MsgspecError, ValueError):
+            continue
+        yield ArchivedMessage(*row)

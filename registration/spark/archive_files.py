@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from overlay.archive_file import (
-    SUFFIX,
     SUFFIXES,
     ArchivedMessage,
     Member,
+    Span,
     Summary,
     rows_of_file,
     summary_of,
@@ -22,6 +22,7 @@ from registration.spark.session import Session
 
 Frame: TypeAlias = Any
 Batch: TypeAlias = Any
+Slice: TypeAlias = tuple[str, list[Member] | None]
 
 ARCHIVED_SCHEMA = "name string, message binary, media_type string, accepted bigint"
 _SLICE_BYTES = 4 * 1024 * 1024  # of a file, compressed, that a task reads
@@ -29,25 +30,20 @@ _BATCH_ROWS = 1024
 
 
 def files_of(path: Path) -> list[Path]:
-    """The finished files of an archive, the oldest first; ``path`` may be one of them."""
+    """The finished files of an archive by their names; ``path`` may be one of them."""
     if not path.is_dir():
         return [path]
-    return sorted(path.glob(f"[!.]*{SUFFIX}"))
+    return sorted(file for suffix in SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
 
 
-def is_archive(path: Path, *, only: bool = False) -> bool:
-    """Whether brokers have written finished files there; ``only``: and no other form is there."""
-    found = {
-        suffix
-        for suffix in (*SUFFIXES, ".parquet")
-        if path.name.endswith(suffix) or (path.is_dir() and any(path.glob(f"[!.]*{suffix}")))
-    }
-    return found == {SUFFIX} if only else bool(found & {*SUFFIXES})
+def is_archive(path: Path) -> bool:
+    """Whether brokers have written finished files there, or this one."""
+    return path.name.endswith(SUFFIXES) or (path.is_dir() and bool(files_of(path)))
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFiles:
-    """Finished files of brokers with their summaries, None of a damaged one."""
+    """Finished files of brokers with their summaries, None of a damaged one and of JSON lines."""
 
     files: tuple[tuple[Path, Summary | None], ...]
 
@@ -87,17 +83,21 @@ class ArchiveFiles:
         chosen = sorted(one for one in ranked if one[0] <= bound)[:most]
         return [row for _, row in chosen] if len(chosen) == most else None
 
+    def slices(self, wanted: Callable[[Mapping[str, Span]], bool] | None = None) -> list[Slice]:
+        """Parts of files of about _SLICE_BYTES, of the members that may be ``wanted`` by their
+        messages by source."""
+        return [part for path, summary in self.files for part in _slices(path, summary, wanted)]
+
     def frame(self, session: Session) -> Frame:
         """ARCHIVED of all messages; a task reads some members of one file."""
-        slices = [part for path, summary in self.files for part in _slices(path, summary)]
+        slices = self.slices()
         count = max(1, len(slices))
         return session.range(0, count, 1, count).mapInArrow(_reading(slices), ARCHIVED_SCHEMA)
 
 
-_Slice: TypeAlias = tuple[str, list[Member] | None]
-
-
-def _slices(path: Path, summary: Summary | None) -> Iterator[_Slice]:
+def _slices(
+    path: Path, summary: Summary | None, wanted: Callable[[Mapping[str, Span]], bool] | None
+) -> Iterator[Slice]:
     """Of about _SLICE_BYTES each; the whole of a file without a summary."""
     name = str(path.absolute())
     if summary is None:
@@ -105,6 +105,8 @@ def _slices(path: Path, summary: Summary | None) -> Iterator[_Slice]:
         return
     members: list[Member] = []
     for member in summary.members:
+        if wanted is not None and not wanted(member.sources):
+            continue
         members.append(Member(member.start, member.length, {}))
         if sum(one.length for one in members) >= _SLICE_BYTES:
             yield name, members
@@ -113,7 +115,7 @@ def _slices(path: Path, summary: Summary | None) -> Iterator[_Slice]:
         yield name, members
 
 
-def _reading(slices: Sequence[_Slice]) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+def _reading(slices: Sequence[Slice]) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
         for batch in batches:
             for (number,) in zip(*(column.to_pylist() for column in batch.columns), strict=True):

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formats.errors import Refusal
-from overlay.archive_file import OLD_SUFFIX, SUFFIX
 from registration.spark.archive_files import (
     ARCHIVED_SCHEMA,
     ArchiveFiles,
@@ -46,7 +45,6 @@ _FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
 }
 _MESSAGE_FILES = "*.{xml,rdf,rss,ttl,trig,nt,nq,jsonld}"
-_TEXT_MAX = 2**31 - 1  # characters of an archived message
 
 
 class UnreadableData(Refusal):
@@ -95,13 +93,16 @@ def weighted(session: Session, profiles: Frame, path: str) -> Frame:
 def read_messages(session: Session, paths: Sequence[str]) -> Frame:
     """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name) and
     ``accepted`` (microseconds of the epoch, or null)."""
-    return _together([frame for path in paths for frame in _read_archive(session, path)])
+    first, *others = (_read_archive(session, path) for path in paths)
+    for other in others:
+        first = first.unionByName(other)
+    return first
 
 
 def read_sample(session: Session, paths: Sequence[str], most: int) -> Frame:
     """About so many of the rows of ``read_messages`` at the most, the same ones every time; no
     message is read where the summaries of an archive have enough of them."""
-    if all(is_archive(Path(path), only=True) for path in paths):
+    if all(is_archive(Path(path)) for path in paths):
         archives = ArchiveFiles.of([file for path in paths for file in files_of(Path(path))])
         if (chosen := archives.sample(most)) is not None:
             rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
@@ -116,13 +117,6 @@ def _some(frame: Frame, count: int, most: int) -> Frame:
     if count <= most:
         return frame
     return frame.sample(fraction=min(1.0, 1.1 * most / count), seed=1).limit(most)
-
-
-def _together(frames: list[Frame]) -> Frame:
-    first, *others = frames
-    for other in others:
-        first = first.unionByName(other)
-    return first
 
 
 def _read(session: Session, paths: list[str], kind: str) -> Frame:
@@ -145,7 +139,7 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     return lines.where(functions.col("text") != "")
 
 
-def _read_archive(session: Session, path: str) -> list[Frame]:
+def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
     no_time = functions.lit(None).cast("bigint").alias("accepted")
     its_time = functions.unix_micros(functions.to_timestamp("time")).alias("accepted")
@@ -157,26 +151,14 @@ def _read_archive(session: Session, path: str) -> list[Frame]:
             raise UnreadableData(f"{path}: no column message; there are {there}")
         name = "name" if "name" in frame.columns else None
         has_type = "media_type" in frame.columns
-        found = frame.select(
+        return frame.select(
             (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
             functions.col("message").cast("binary").alias("message"),
             functions.col("media_type").cast("string") if has_type else no_type,
             its_time if "time" in frame.columns else no_time,
         )
-        return [found]
-    frames = []
-    if _holds(path, SUFFIX):
-        frames.append(ArchiveFiles.of(files_of(Path(path))).frame(session))
-    if _holds(path, OLD_SUFFIX):
-        # A broker may remove its oldest file while this reads.
-        options = {"maxStringLen": str(_TEXT_MAX), "ignoreMissingFiles": "true"}
-        schema = "name string, time timestamp, message string, media_type string"
-        lines = session.read.schema(schema).options(**options, pathGlobFilter=f"*{OLD_SUFFIX}")
-        message = functions.col("message").cast("binary").alias("message")
-        found = _checked(lambda: lines.json(path), path)
-        frames.append(found.select("name", message, "media_type", its_time))
-    if frames:
-        return frames
+    if is_archive(Path(path)):
+        return ArchiveFiles.of(files_of(Path(path))).frame(session)
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
         reader = reader.option("recursiveFileLookup", "true")
@@ -184,7 +166,7 @@ def _read_archive(session: Session, path: str) -> list[Frame]:
     files = _checked(lambda: reader.load(path), path)
     name = functions.element_at(functions.split("path", "/"), -1)
     content = functions.col("content").alias("message")
-    return [files.select(name.alias("name"), content, no_type, no_time)]
+    return files.select(name.alias("name"), content, no_type, no_time)
 
 
 def _profile_format(path: str) -> str:

@@ -12,7 +12,6 @@ ends everything that waits is written; when it is killed, about the last second 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -37,6 +36,7 @@ from overlay.archive_file import (
     Summary,
     Summing,
     member_of,
+    old_rows_of,
     packed,
     rows_of,
     summary_of,
@@ -345,21 +345,12 @@ def _without(summary: Summary | None, asked: ReadArchive) -> dict[int, int]:
 
 
 def _lines(data: bytes, asked: ReadArchive, *, is_old: bool) -> list[bytes]:
-    if not is_old:
-        since, until = asked.since * 1e6, asked.until * 1e6
-        return [
-            row.line()
-            for row in rows_of(data)
-            if row.source == asked.source and since <= row.time < until
-        ]
-    prefix = b'{"name":' + json.dumps(f"{asked.source}/", ensure_ascii=False)[:-1].encode()
-    lines = data.splitlines(keepends=True)
-    return [line for line in lines if line.startswith(prefix) and _is_between(line, asked)]
-
-
-def _is_between(line: bytes, asked: ReadArchive) -> bool:
-    at = datetime.fromisoformat(json.loads(line)["time"]).timestamp()
-    return asked.since <= at < asked.until
+    since, until = asked.since * 1e6, asked.until * 1e6
+    return [
+        row.line()
+        for row in (old_rows_of(data) if is_old else rows_of(data))
+        if row.source == asked.source and since <= row.time < until
+    ]
 
 
 # -------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from overlay.archive_file import SUFFIX, UNSAMPLED_MAX, rank_of
 from registration.spark import archive_files
-from registration.spark.archive_files import ArchiveFiles, files_of, is_archive
+from registration.spark.archive_files import ArchiveFiles, files_of
 from registration.spark.inputs import read_messages, read_sample
 from tests.overlay.test_archive_file import file_of, message
 
@@ -49,7 +49,6 @@ def test_all_messages_come_once_from_several_tasks(
     wanted += [message(n, "s3") for n in range(3)]
     assert found == sorted((row.name, row.message, row.time) for row in wanted)
     assert frame.rdd.getNumPartitions() > 4
-    assert not is_archive(news, only=True)
 
 
 def test_a_damaged_summary_costs_the_counts_and_no_message(news: Path, spark: Any) -> None:

@@ -1,0 +1,44 @@
+"""Onyx in a pipeline of Spark: profiles as a filter of DataFrames, archives as DataFrames.
+
+::
+
+    import onyx.spark
+
+    with onyx.spark.session() as spark:
+        news = spark.read.format("onyx").option("archive", "news").load()
+        storms = onyx.spark.filter(news, {"ann": '//headline[contains(., "storm")]'})
+
+``filter`` and ``register`` take a session of the user's own as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from onyx.spark.data_source import OnyxDataSource
+from onyx.spark.filtering import filter_frame as filter  # noqa: A004 - as users say it
+from registration.spark.session import SparkOptions, spark_session
+
+Session: TypeAlias = Any
+
+__all__ = ["filter", "register", "session"]
+
+
+@contextmanager
+def session(master: str = "", conf: Mapping[str, str] | None = None) -> Iterator[Session]:
+    """A Spark session that knows ``format("onyx")`` and ends with its JVM.
+
+    ``master`` "": inside this process on all cores, by the Java of the system or the packaged one.
+    ``conf``: settings on top of Onyx's own.  Raises SparkUnavailable where there can be none.
+    """
+    with spark_session(SparkOptions(master, conf or {})) as spark:
+        register(spark)
+        yield spark
+
+
+def register(spark: Session) -> None:
+    """Make ``format("onyx")`` known to a session of the user's own, which finds it by the name of
+    the module ``pyspark_onyx`` otherwise."""
+    spark.dataSource.register(OnyxDataSource)

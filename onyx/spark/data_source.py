@@ -1,0 +1,274 @@
+"""``format("onyx")``: archives of brokers as frames of messages, or of what profiles get of them.
+
+=============  ===============================================================================
+option         says
+=============  ===============================================================================
+``archive``    a folder that brokers archive into, or one of its files (as does ``load(PATH)``)
+``profile``    text of a profile: the rows are its results
+``profiles``   a folder or file of profiles, as ``onyx plan make`` takes them, one a line or file
+``columns``    "city string, t double": from each result the child or attribute of that name, in
+               place of the result
+``source``     ids of sources, with commas between them: of no other source
+``since``      a time as 2026-11-21T17:30Z: accepted then or later
+``until``      accepted before
+=============  ===============================================================================
+
+Without profiles a row is a message: ``source``, ``number``, ``time``, ``media_type``, ``message``.
+With them it is a result: ``source``, ``number``, ``time``, ``profile``, ``ordinal`` (from 0, of the
+results of one message) and ``result``, or the columns.  The last three options skip the parts of
+an archive without such messages.  Filters of Spark are not pushed down: up to Spark 4.3 a DataFrame
+that was filtered once keeps its filter when it is used again (``PythonDataSourceV2.setReadInfo``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from formats import parse_text
+from formats.element_stream import ElementStream
+from formats.errors import DecodeError, MessageRefused
+from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
+from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file
+from registration.spark.archive_files import ArchiveFiles, files_of
+from yfilter import MatchLimitExceeded
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+else:
+    try:
+        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    except ImportError:  # the module can be imported without Spark
+        DataSource = DataSourceReader = InputPartition = object
+
+Batch: TypeAlias = Any
+
+OPTIONS = ("archive", "path", "profile", "profiles", "columns", "source", "since", "until")
+_OF_SPARK = ("checkpointlocation",)
+_ROWS = 1024  # of a batch
+_MESSAGE = "source string, number bigint, time timestamp"
+_SECOND = 1_000_000
+
+
+class OnyxDataSource(DataSource):
+    """What Spark makes of ``spark.read.format("onyx")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "onyx"
+
+    def schema(self) -> str:
+        asked = _Asked.of(self.options)
+        if asked.population is None:
+            return f"{_MESSAGE}, media_type string, message string"
+        return f"{_MESSAGE}, profile string, ordinal int, {asked.columns or 'result string'}"
+
+    def reader(self, schema: Any) -> ArchiveReader:
+        return ArchiveReader(_Asked.of(self.options), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """``sources`` None: any; from ``since`` to before ``until``, in microseconds of the epoch."""
+
+    sources: frozenset[str] | None
+    since: int
+    until: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Window:
+        """SparkMisused for what is no time."""
+        named = [name.strip() for name in options.get("source", "").split(",")]
+        since, until = _time(options, "since"), _time(options, "until")
+        return cls(
+            frozenset(filter(None, named)) or None,
+            0 if since is None else since,
+            1 << 62 if until is None else until,
+        )
+
+    def may_hold(self, spans: Mapping[str, Span]) -> bool:
+        """Whether a member with these messages may have one that is wanted."""
+        return any(
+            (self.sources is None or source in self.sources)
+            and span.until >= self.since
+            and span.since < self.until
+            for source, span in spans.items()
+        )
+
+    def holds(self, row: ArchivedMessage) -> bool:
+        is_of = self.sources is None or row.source in self.sources
+        return is_of and self.since <= row.time < self.until
+
+
+def _time(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise SparkMisused(
+            f"{name}: {text!r} is no time; expected one as 2026-11-21T17:30Z"
+        ) from None
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * _SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options, checked.  SparkMisused."""
+
+    archive: str
+    population: Population | None
+    columns: str
+    window: Window
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> _Asked:
+        given = {name.lower(): value for name, value in options.items()}
+        if wrong := sorted(given.keys() - {*OPTIONS, *_OF_SPARK}):
+            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        archive = next((given[name] for name in ("archive", "path") if given.get(name)), "")
+        if not archive:
+            raise SparkMisused("option archive is missing: the folder that brokers archive into")
+        if not Path(archive).exists():
+            raise SparkMisused(f"archive {archive}: there is no such file or directory")
+        columns = given.get("columns", "")
+        texts = _profiles(given.get("profile", ""), given.get("profiles", ""))
+        if columns and not texts:
+            raise SparkMisused("columns are of results: option profile or profiles is missing")
+        population = Population.checked(texts) if texts else None
+        return cls(archive, population, columns, Window.of(given))
+
+
+def _profiles(text: str, path: str) -> dict[str, str]:
+    """By id: one text, or files (a profile each) and lines, as ``read_profiles`` has them."""
+    if text:
+        return {"profile": text}
+    if not path:
+        return {}
+    place = Path(path)
+    if not place.exists():
+        raise SparkMisused(f"profiles {path}: there is no such file or directory")
+    files = sorted(one for one in place.iterdir() if one.is_file()) if place.is_dir() else [place]
+    found: dict[str, str] = {}
+    for file in files:
+        content = file.read_text(encoding="utf-8")
+        if file.suffix in (".xq", ".xquery", ".rq", ".sparql"):
+            found[file.name] = content
+            continue
+        for number, line in enumerate(content.splitlines(), 1):
+            if line.strip():
+                found[f"{file.name}:{number}"] = line.strip()
+    if not found:
+        raise SparkMisused(f"profiles {path}: there is none")
+    return found
+
+
+@dataclass
+class _Part(InputPartition):
+    """Some members of a file; None: all of it."""
+
+    file: str
+    members: list[Member] | None
+
+
+class ArchiveReader(DataSourceReader):
+    """Rows of an archive for one query."""
+
+    def __init__(self, asked: _Asked, schema: Any) -> None:
+        self._asked = asked
+        self._schema = schema
+
+    def partitions(self) -> Sequence[_Part]:
+        archives = ArchiveFiles.of(files_of(Path(self._asked.archive)))
+        parts = archives.slices(self._asked.window.may_hold)
+        return [_Part(name, members) for name, members in parts] or [_Part("", [])]
+
+    def read(self, partition: InputPartition) -> Iterator[Batch]:
+        assert isinstance(partition, _Part)
+        arrow = import_module("pyarrow")
+        kinds = import_module("pyspark.sql.pandas.types").to_arrow_schema(
+            self._schema, timezone="UTC"
+        )
+        rows = self._rows(partition)
+        while some := list(islice(rows, _ROWS)):
+            columns = list(zip(*some, strict=True))
+            yield arrow.RecordBatch.from_arrays(
+                [_typed(column, field.type) for column, field in zip(columns, kinds, strict=True)],
+                schema=kinds,
+            )
+
+    def _rows(self, partition: _Part) -> Iterator[tuple[Any, ...]]:
+        population = self._asked.population
+        if not partition.file:
+            return
+        rows = rows_of_file(Path(partition.file), partition.members)
+        messages = filter(self._asked.window.holds, rows)
+        if population is None:
+            for row in messages:
+                yield (*_place(row), row.media_type, row.message.decode("utf-8", "replace"))
+            return
+        engine = kept_engine(population.digest(), lambda: population)
+        names = [field.name for field in self._schema.fields[5:]] if self._asked.columns else []
+        for row in messages:
+            yield from _results(engine, row, names)
+
+
+def _place(row: ArchivedMessage) -> tuple[str, int, datetime]:
+    return row.source, row.number, datetime.fromtimestamp(row.time / _SECOND, UTC)
+
+
+def _results(engine: Engine, row: ArchivedMessage, names: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of the results of a message; of one that is refused, or over a limit, there is none."""
+    try:
+        stream = read_message(row.message, row.media_type)
+        stream.accepted = row.time
+        delivered = list(engine.matcher.deliver(stream))
+    except (MessageRefused, DecodeError, MatchLimitExceeded):
+        return
+    place = _place(row)
+    for made in delivered:
+        for ordinal, result in enumerate(made.results):
+            text = result.decode("utf-8", "replace")
+            cells = _cells(result, names) if names else (text,)
+            for number in sorted(made.numbers):
+                yield (*place, engine.names[number].as_py(), ordinal, *cells)
+
+
+def _cells(result: bytes, names: list[str]) -> tuple[str | None, ...]:
+    """The text of the first child, else of the attribute, of each name; None where there is none,
+    or the result is no element."""
+    try:
+        stream = parse_text(result)
+    except MessageRefused:
+        return (None,) * len(names)
+    return tuple(_cell(stream, name) for name in names)
+
+
+def _cell(stream: ElementStream, name: str) -> str | None:
+    for child in stream.children_of(0):
+        if stream.names[stream.element_name[child]].local == name:
+            return stream.string_value(child)
+    for attribute in stream.attributes_of(0):
+        if stream.names[stream.attribute_name[attribute]].local == name:
+            return stream.attribute_value(attribute)
+    return None
+
+
+def _typed(values: Sequence[Any], kind: Any) -> Any:
+    """Texts as the type of their column; null for one that does not say such a value."""
+    arrow = import_module("pyarrow")
+    if not any(isinstance(value, str) for value in values):
+        return arrow.array(values, kind)
+    try:
+        return arrow.array(values, arrow.string()).cast(kind)
+    except arrow.ArrowInvalid:
+        if len(values) == 1:
+            return arrow.nulls(1, kind)
+        half = len(values) // 2
+        return arrow.concat_arrays([_typed(values[:half], kind), _typed(values[half:], kind)])

@@ -1,0 +1,273 @@
+"""Profiles over a frame of messages: the engine in each worker, batches of Arrow in and out.
+
+The engine of a population is built once in each worker process and kept for all tasks and
+micro-batches, by a digest of the population.  The driver sends the texts once (a broadcast).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from formats.errors import DecodeError, Fault, MessageRefused, Refusal
+from formats.media_types import media_type_of
+from formats.publication import read_publication
+from registration.spark.inputs import read_profiles
+from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused, parse_profile
+
+Frame: TypeAlias = Any
+Batch: TypeAlias = Any
+Profiles: TypeAlias = Mapping[str, str] | Frame | str | Sequence[str]
+
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+MEDIA_TYPE = "media_type"
+ERROR: Final = "struct<code: string, line: int, column: int>"
+_ENGINES_MAX = 4  # in a worker
+
+
+class SparkMisused(Refusal, ValueError):
+    """A column, a profile or a mode that is not there; the text says which, and what there is."""
+
+    kind = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Profiles, each with a place: ``ids`` and ``texts`` in one order."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, spark: Any, profiles: Mapping[str, str] | Frame | str | Sequence[str]
+    ) -> Population:
+        """From ids to texts, a frame with the columns ``profile`` and ``text``, or paths of files
+        as ``onyx plan make`` takes them; those of a frame are in the order of their ids.
+
+        Raises SparkMisused for a text that is no profile, with its id and place.
+        """
+        if isinstance(profiles, Mapping):
+            pairs = [(str(name), str(text)) for name, text in profiles.items()]
+        else:
+            frame: Frame = profiles
+            if not hasattr(profiles, "columns"):
+                paths = [profiles] if isinstance(profiles, str) else list(profiles)
+                frame = read_profiles(spark, paths)
+            if missing := {"profile", "text"} - set(frame.columns):
+                raise SparkMisused(
+                    f"profiles: no column {' and '.join(sorted(missing))}; there are "
+                    f"{', '.join(frame.columns)}"
+                )
+            rows = frame.select("profile", "text").collect()
+            pairs = sorted((str(name), str(text)) for name, text in rows)
+        return cls.checked(dict(pairs))
+
+    @classmethod
+    def checked(cls, texts: Mapping[str, str]) -> Population:
+        """By id, in their order; SparkMisused."""
+        pairs = list(texts.items())
+        for name, text in pairs:
+            try:
+                parse_profile(text)
+            except ProfileRefused as refused:
+                raise SparkMisused(replace(refused.fault, where=f"profile {name}")) from None
+        return cls(tuple(name for name, _ in pairs), tuple(text for _, text in pairs))
+
+    def digest(self) -> str:
+        """Equal for equal populations alone."""
+        return hashlib.sha256(repr((self.ids, self.texts)).encode()).hexdigest()
+
+
+class Shipped:
+    """A population on its way to the workers: sent once, and looked at where no engine is kept."""
+
+    def __init__(self, spark: Any, population: Population) -> None:
+        self._digest = population.digest()
+        self._sent = spark.sparkContext.broadcast(population)
+
+    def engine(self) -> Engine:
+        """The engine in this worker."""
+        return kept_engine(self._digest, lambda: self._sent.value)
+
+
+class Engine:
+    """The profiles of a population in a Matcher; the number of a profile is its place and 1."""
+
+    def __init__(self, population: Population) -> None:
+        arrow = import_module("pyarrow")
+        limits = MatchLimits(profiles_max=len(population.ids) + 1)
+        self.matcher = Matcher(limits)
+        for place, text in enumerate(population.texts):
+            self.matcher.add(text, str(place))
+            assert self.matcher.number_of(str(place)) == place + 1
+        self.names = arrow.array(["", *population.ids], arrow.string())
+
+
+_engines: dict[str, Engine] = {}
+
+
+def kept_engine(digest: str, population: Callable[[], Population]) -> Engine:
+    """The engine of a population, made where it is not kept."""
+    engine = _engines.pop(digest, None)
+    if engine is None:
+        while len(_engines) >= _ENGINES_MAX:
+            del _engines[next(iter(_engines))]
+        engine = Engine(population())
+    _engines[digest] = engine
+    return engine
+
+
+def filter_frame(
+    df: Frame,
+    profiles: Profiles,
+    *,
+    message: str = "message",
+    keep: Sequence[str] | None = None,
+    numbers: bool = False,
+    results: bool = False,
+    mode: str = "PERMISSIVE",
+) -> Frame:
+    """Which profiles each message matches; of a batch or a stream.
+
+    ``df`` has a column ``message`` of texts or bytes, XML or what its column ``media_type`` says.
+    ``profiles``: ids to texts, a frame (``profile``, ``text``) or paths.  The frame that is
+    returned has one row a message:
+
+    =============  =============================================================================
+    column         holds
+    =============  =============================================================================
+    kept columns   ``keep``, by default all but the message
+    ``profiles``   ids of the profiles that match; with ``numbers`` their places from 0, in half
+                   the time where they are many: in the order of the mapping, or of the ids
+    ``error``      of a message that was refused: code, line and column, else null
+    =============  =============================================================================
+
+    ``results``: a row for all profiles that get equal results of a message, with ``results``, an
+    array of texts; ``error`` says which limit left the profiles of a row without.  ``mode``:
+    PERMISSIVE, DROPMALFORMED (no row for a refused message), FAILFAST (the job fails).
+
+    Raises SparkMisused for a column that is not there or holds something else, for a text that is
+    no profile, and for another mode.
+    """
+    kept = _columns(df, message, keep)
+    if mode not in MODES:
+        raise SparkMisused(f"mode {mode!r}; expected {', '.join(MODES)}")
+    types = import_module("pyspark.sql.types")
+    given = [message, *([MEDIA_TYPE] if MEDIA_TYPE in df.columns else [])]
+    named = "array<int>" if numbers else "array<string>"
+    added = f"profiles {named}, {'results array<string>, ' if results else ''}error {ERROR}"
+    fields = [df.schema[name] for name in kept]
+    schema = types.StructType([*fields, *types.StructType.fromDDL(added).fields])
+    shipped = Shipped(df.sparkSession, Population.of(df.sparkSession, profiles))
+    place = _Place(len(given), numbers, results, mode)
+    # A kept column may be the media type.
+    selected = df.select(*given, *kept)
+    return selected.mapInArrow(_filtering(shipped, place), schema)
+
+
+def _columns(df: Frame, message: str, keep: Sequence[str] | None) -> list[str]:
+    kept = [name for name in df.columns if name != message] if keep is None else list(keep)
+    for name in (message, *kept):
+        if name not in df.columns:
+            raise SparkMisused(f"no column {name}; there are {', '.join(df.columns)}")
+    kind = df.schema[message].dataType.simpleString()
+    if kind not in ("string", "binary"):
+        raise SparkMisused(f"column {message} is {kind}; expected string or binary")
+    return kept
+
+
+# -- what runs in the workers
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """``given``: how many columns are of the message, ahead of those that are kept."""
+
+    given: int
+    numbers: bool
+    results: bool
+    mode: str
+
+
+def _filtering(shipped: Shipped, place: _Place) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+    def run(batches: Iterator[Batch]) -> Iterator[Batch]:
+        engine = shipped.engine()
+        for batch in batches:
+            yield _filtered(engine, batch, place)
+
+    return run
+
+
+def _filtered(engine: Engine, batch: Batch, place: _Place) -> Batch:
+    arrow = import_module("pyarrow")
+    rows, flat, ends = array("i"), array("i"), array("i", [0])
+    results: list[list[str] | None] = []
+    errors: list[Fault | None] = []
+
+    def add(row: int, numbers: Iterable[int], fault: Fault | None = None) -> None:
+        rows.append(row)
+        flat.extend(numbers)
+        ends.append(len(flat))
+        errors.append(fault)
+
+    for row, given in enumerate(_given(batch, place.given)):
+        try:
+            stream = read_message(*given)
+            if not place.results:
+                add(row, engine.matcher.matched_numbers(stream))
+                continue
+            for made in engine.matcher.deliver(stream):
+                add(row, made.numbers, None if made.exceeded is None else made.exceeded.fault)
+                results.append([one.decode("utf-8", "replace") for one in made.results])
+        except (MessageRefused, DecodeError, MatchLimitExceeded) as refused:
+            if place.mode == "FAILFAST":
+                raise ValueError(f"a message is refused: {refused}") from None
+            if place.mode == "PERMISSIVE":
+                add(row, (), refused.fault)
+                results.append(None)
+    taken = arrow.array(rows, arrow.int32())
+    places = arrow.array(flat, arrow.int32())
+    if place.numbers:
+        values = import_module("pyarrow.compute").subtract(places, arrow.scalar(1, arrow.int32()))
+    else:
+        values = engine.names.take(places)
+    kept = [column.take(taken) for column in batch.columns[place.given :]]
+    made_columns = [arrow.ListArray.from_arrays(arrow.array(ends, arrow.int32()), values)]
+    if place.results:
+        made_columns.append(arrow.array(results, arrow.list_(arrow.string())))
+    made_columns.append(_errors(errors))
+    names = [*batch.schema.names[place.given :], "profiles", "results", "error"]
+    if not place.results:
+        names.remove("results")
+    return arrow.RecordBatch.from_arrays([*kept, *made_columns], names)
+
+
+def _given(batch: Batch, count: int) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns[:count]), strict=True)
+
+
+def read_message(message: str | bytes | None, media_type: str | None = None) -> Any:
+    """A message of a row as an element stream.  MessageRefused, DecodeError."""
+    if message is None:
+        raise MessageRefused("no-message", "the message is null")
+    data = message.encode() if isinstance(message, str) else message
+    return read_publication(data, media_type or media_type_of(""))
+
+
+def _errors(faults: list[Fault | None]) -> Any:
+    arrow = import_module("pyarrow")
+    kind = arrow.struct(
+        [("code", arrow.string()), ("line", arrow.int32()), ("column", arrow.int32())]
+    )
+    said = [
+        None if one is None else {"code": one.code, "line": one.line, "column": one.column}
+        for one in faults
+    ]
+    return arrow.array(said, kind)

@@ -1,0 +1,104 @@
+"""``format("onyx")``: archives as frames, of messages or of results, skipping what is not asked."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onyx.spark.data_source import Window
+from overlay.archive_file import SUFFIX, ArchivedMessage, Span
+from tests.overlay.test_archive_file import SECOND, file_of
+
+MESSAGES = [
+    ArchivedMessage(source, n, n * SECOND, "", f'<m c="{c}"><t>{n}.5</t></m>'.encode())
+    for source, c in (("s1", "Oslo"), ("s2", "Rom"))
+    for n in range(1, 31)
+]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sources in a file of today, and one in a file of an earlier release."""
+    folder = tmp_path_factory.mktemp("archive")
+    (folder / f"onyx-B1-1{SUFFIX}").write_bytes(file_of(MESSAGES))
+    old = ArchivedMessage("s3", 1, SECOND, "", b"<old/>")
+    (folder / "onyx-B1-0.jsonl.gz").write_bytes(gzip.compress(old.line()))
+    (folder / ".onyx-B1-2.part").write_bytes(b"x")
+    return folder
+
+
+@pytest.fixture
+def read(spark: Any, archive: Path) -> Any:
+    return spark.read.format("onyx").option("archive", str(archive))
+
+
+def test_all_messages_of_an_archive_are_rows(read: Any) -> None:
+    frame = read.load()
+    assert frame.columns == ["source", "number", "time", "media_type", "message"]
+    found = {(row.source, row.number): row.message for row in frame.collect()}
+    wanted = {(one.source, one.number): one.message.decode() for one in MESSAGES}
+    assert found == {**wanted, ("s3", 1): "<old/>"}
+
+
+def test_options_choose_sources_and_times_and_filters_of_spark_the_rest(read: Any) -> None:
+    frame = read.option("source", "s2, s3").option("since", "1970-01-01T00:00:20Z").load()
+    assert {(row.source, row.number) for row in frame.collect()} == {
+        ("s2", number) for number in range(20, 31)
+    }
+    assert frame.where("number = 25").count() == 1
+    assert frame.count() == 11, "a frame that was filtered once"
+    assert read.option("until", "1970-01-01T00:00:22").load().count() == 2
+
+
+def test_members_without_such_messages_are_passed_over() -> None:
+    member = {"s1": Span(10, 0, 1, 10, 1 * SECOND, 10 * SECOND)}
+    for options, may in (
+        ({}, True),
+        ({"source": "s1"}, True),
+        ({"source": "s2"}, False),
+        ({"source": "s2,s1", "since": "1970-01-01T00:00:10Z"}, True),
+        ({"since": "1970-01-01T00:00:11Z"}, False),
+        ({"until": "1970-01-01T00:00:01Z"}, False),
+    ):
+        assert Window.of(options).may_hold(member) == may, options
+
+
+def test_a_profile_gives_rows_of_results(read: Any) -> None:
+    text = "for $m in /m[@c = 'Rom'] return <hit city='{$m/@c}'>{$m/t}</hit>"
+    frame = read.option("profile", text).load()
+    row = frame.where("number = 3").first()
+    assert (row.source, row.profile, row.ordinal) == ("s2", "profile", 0)
+    assert row.result == '<hit city="Rom"><t>3.5</t></hit>'
+    assert frame.count() == 30
+    columns = "city string, t double, n int"
+    typed = read.option("profile", text).option("columns", columns).load()
+    row = typed.where("number = 3").first()
+    assert (row.city, row.t, row.n) == ("Rom", 3.5, None)
+
+
+def test_profiles_of_a_file_are_named_by_their_lines(read: Any, tmp_path: Path) -> None:
+    file = tmp_path / "p.txt"
+    file.write_text("/m[@c = 'Oslo']\n\n/m[t > 29]\n")
+    frame = read.option("profiles", str(file)).load()
+    counts = {row.profile: row["count"] for row in frame.groupBy("profile").count().collect()}
+    assert counts == {"p.txt:1": 30, "p.txt:3": 4}
+
+
+def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
+    spark: Any, archive: Path
+) -> None:
+    frame = spark.newSession().read.format("onyx").load(str(archive))
+    assert frame.count() == 61
+    for options, said in (
+        ({"archiv": "x"}, "no option archiv; there are archive"),
+        ({}, "option archive is missing"),
+        ({"archive": "/no/such"}, "there is no such file or directory"),
+        ({"archive": str(archive), "columns": "a int"}, "option profile or profiles is missing"),
+        ({"archive": str(archive), "profile": "/m["}, "profile profile: line 1, column"),
+        ({"archive": str(archive), "since": "noon"}, "since: 'noon' is no time"),
+    ):
+        with pytest.raises(Exception, match=said):
+            spark.read.format("onyx").options(**options).load()

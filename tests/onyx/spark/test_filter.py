@@ -1,0 +1,99 @@
+"""``onyx.spark.filter``: which profiles match each message of a frame, as the engine says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import onyx.spark
+from onyx.spark.filtering import SparkMisused
+from yfilter import Matcher
+
+PROFILES = {
+    "ann": '/m[contains(t, "storm")]',
+    "bob": "/m[@n > 2]",
+    "cid": "for $t in /m/t return <t>{string($t)}</t>",
+    "dan": "for $t in /m/t return <t>{string($t)}</t>",
+}
+TEXTS = [f'<m n="{n}"><t>{"storm" if n % 2 else "calm"}</t></m>' for n in range(5)]
+
+
+@pytest.fixture
+def news(spark: Any) -> Any:
+    """Messages 0 to 4, one that is broken and one that is null."""
+    rows = [*enumerate(TEXTS), (5, "<m>\n<m"), (6, None)]
+    return spark.createDataFrame(rows, "id int, message string").repartition(2)
+
+
+def by_id(frame: Any) -> dict[int, Any]:
+    return {row["id"]: row for row in frame.collect()}
+
+
+def test_a_row_a_message_with_the_ids_that_the_engine_finds(news: Any) -> None:
+    found = by_id(onyx.spark.filter(news, PROFILES))
+    matcher = Matcher()
+    for name, text in PROFILES.items():
+        matcher.add(text, name)
+    for number, text in enumerate(TEXTS):
+        wanted = sorted(matcher.matched_ids(text.encode()))
+        assert sorted(found[number].profiles) == wanted
+        assert found[number].error is None
+    assert found[3].profiles
+    assert found[5].profiles == found[6].profiles == []
+    assert (found[5].error.line, found[6].error.code) == (2, "no-message")
+
+
+def test_numbers_are_places_in_the_population(news: Any) -> None:
+    found = by_id(onyx.spark.filter(news, PROFILES, numbers=True, keep=["id"]))
+    assert sorted(found[3].profiles) == [0, 1, 2, 3]
+    assert sorted(found[4].profiles) == [1, 2, 3]
+
+
+def test_results_come_once_for_all_profiles_that_get_them(news: Any) -> None:
+    frame = onyx.spark.filter(news, PROFILES, results=True, mode="DROPMALFORMED")
+    rows = [row for row in frame.collect() if row["id"] == 3]
+    found = sorted((sorted(row.profiles), row.results) for row in rows)
+    assert found == [(["ann", "bob"], [TEXTS[3]]), (["cid", "dan"], ["<t>storm</t>"])]
+    assert frame.where("error is not null").count() == 0
+
+
+def test_profiles_come_from_frames_and_files_and_messages_as_bytes(
+    spark: Any, news: Any, tmp_path: Path
+) -> None:
+    table = spark.createDataFrame(list(PROFILES.items()), "profile string, text string")
+    data = news.selectExpr("id", "cast(message as binary) as body")
+    found = by_id(onyx.spark.filter(data, table, message="body"))
+    assert sorted(found[3].profiles) == ["ann", "bob", "cid", "dan"]
+    file = tmp_path / "p.txt"
+    file.write_text("/m[@n = 4]\n")
+    by_path = by_id(onyx.spark.filter(news, str(file)))
+    assert [number for number, row in by_path.items() if row.profiles] == [4]
+
+
+def test_bad_input_is_told_in_a_sentence(news: Any) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"message": "text"}, "no column text; there are id, message"),
+        ({"message": "id"}, "column id is int; expected string or binary"),
+        ({"keep": ["x"]}, "no column x"),
+        ({"mode": "ANY"}, "mode 'ANY'; expected PERMISSIVE, DROPMALFORMED, FAILFAST"),
+    ]
+    for options, said in wrong:
+        with pytest.raises(SparkMisused, match=said):
+            onyx.spark.filter(news, PROFILES, **options)
+    with pytest.raises(SparkMisused, match=r"profile eve: line 1, column \d"):
+        onyx.spark.filter(news, {"eve": "/m["})
+    with pytest.raises(Exception, match="a message is refused: line 2"):
+        onyx.spark.filter(news.where("id = 5"), PROFILES, mode="FAILFAST").collect()
+
+
+def test_a_stream_is_filtered_as_a_batch_is(news: Any, spark: Any, tmp_path: Path) -> None:
+    news.where("id < 5").write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(news.schema).parquet(str(tmp_path / "in"))
+    matched = onyx.spark.filter(stream, PROFILES).where("array_contains(profiles, 'ann')")
+    query = (
+        matched.writeStream.format("memory").queryName("storms").trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    assert sorted(row.id for row in spark.table("storms").collect()) == [1, 3]
