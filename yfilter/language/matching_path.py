@@ -78,7 +78,7 @@ def lift(flwor: Flwor, first: ForClause) -> Lifted:
     if flwor.where is None:
         return Lifted((), True)
     bindings = _relative_bindings(flwor, first)
-    conjuncts = split(flwor.where, And)
+    conjuncts = split(flwor.where.as_condition(), And)
     predicates: list[Expression] = []
     steps_left = LIFTED_STEPS_MAX
     for conjunct in conjuncts:
@@ -86,7 +86,7 @@ def lift(flwor: Flwor, first: ForClause) -> Lifted:
         if predicate is not None:
             steps_left -= predicate.size
             if steps_left >= 0:
-                predicates.append(_as_predicate(predicate))
+                predicates.append(predicate.as_predicate())
     return Lifted(tuple(predicates), len(predicates) == len(conjuncts))
 
 
@@ -115,7 +115,7 @@ def needed_later(flwor: Flwor, first: ForClause) -> tuple[Expression, ...]:
     elsewhere: list[Expression] = []
     for clause in flwor.clauses[1:]:
         if isinstance(clause, ForClause) and isinstance(clause.path, PathExpression):
-            path = _relative_path(clause.path, bindings | ranging)
+            path = _relative(clause.path, bindings | ranging)
             if isinstance(path, PathExpression) and _is_served(path):
                 ranging[clause.variable] = path
             elif clause.path.origin is Origin.MESSAGE and not uses_variable(clause.path):
@@ -147,7 +147,7 @@ def _asked_elsewhere(flwor: Flwor, variable: str, path: PathExpression) -> list[
     conjuncts = split(flwor.where, And)
     here = {variable: DOT}
     about = (_relative(part, here) for part in conjuncts if _variables(part) == {variable})
-    asked = tuple(_as_predicate(part) for part in about if part is not None)
+    asked = tuple(part.as_predicate() for part in about if part is not None)
     return [path.with_predicates(asked)]
 
 
@@ -170,7 +170,7 @@ def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expr
         case Literal():
             return condition
         case PathExpression():
-            path = _relative_path(condition, bindings)
+            path = _relative(condition, bindings)
             is_path = isinstance(path, PathExpression) and _is_served(path)
             return path if is_path or isinstance(path, Literal) else None
         case Comparison(PathExpression() | Literal() as left, operator, right) if isinstance(
@@ -194,11 +194,6 @@ def _is_served(path: PathExpression) -> bool:
     return path.origin is Origin.CONTEXT and bool(path.steps) and path.downward().exact
 
 
-def _as_predicate(condition: Expression) -> Expression:
-    """A number in brackets would be a position; in a where clause it is true unless zero."""
-    return FunctionCall("boolean", (condition,)) if condition.may_be_number() else condition
-
-
 def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
     """What each variable is, seen from an element of the first one, where that can be said.
 
@@ -216,35 +211,8 @@ def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
 
 def _relative(expression: Expression, bindings: Mapping[str, Expression]) -> Expression | None:
     """``expression`` with its variables replaced, or None where that cannot be done."""
-    match expression:
-        case Literal():
-            return expression
-        case PathExpression():
-            return _relative_path(expression, bindings)
-        case Comparison() | And() | Or() | FunctionCall() | Operation():
-            parts = [_relative(part, bindings) for part in expression.same_focus()]
-            known = tuple(part for part in parts if part is not None)
-            return expression.with_parts(known) if len(known) == len(parts) else None
-        case _:
-            return None if uses_variable(expression) else expression
-
-
-def _relative_path(path: PathExpression, bindings: Mapping[str, Expression]) -> Expression | None:
-    """A variable inside a predicate stays out of reach: the context is another one there."""
-    if any(uses_variable(predicate) for step in path.steps for predicate in step.predicates):
-        return None
-    if path.start is not None:
-        start = _relative(path.start, bindings)
-        return None if start is None else replace(path, start=start)
-    if path.origin is not Origin.VARIABLE:
-        return path
-    bound = bindings.get(path.variable)
-    if not path.steps or bound is None:
-        return bound
-    if path.steps[0].is_self and path.steps[0].is_positional:
-        return PathExpression(Origin.EXPRESSION, path.steps, start=bound)
-    assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
-    return bound.joined(path.steps)
+    found = expression.replaced(bindings)
+    return None if found is None or uses_variable(found) else found
 
 
 def uses_variable(expression: Expression) -> bool:
@@ -307,7 +275,8 @@ def _matching_part(profile: Profile) -> MatchingPart:
     if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
         sources = alternatives(flwor.clauses[0].path)
         if sources is not None:
-            return _part_of_flwor(flwor, flwor.clauses[0], sources)
+            plain = tuple([source.as_condition() for source in sources])
+            return _part_of_flwor(flwor, flwor.clauses[0], plain)
     path = _one_path(_needed(body))
     return MatchingPart(path, False, True, (path,))
 
@@ -372,6 +341,7 @@ def _part_of_path(body: Expression) -> MatchingPart:
         needed = _one_path(_needed(body))
         verified = FunctionCall("exists", (body,))
         return MatchingPart(needed, False, True, (needed,), (), verified, True)
+    found = tuple([path.as_condition() for path in found])
     ways = [_nodes_as_conditions(path).straight().placed().downward() for path in found]
     paths = tuple(_ending_in_element(way.path) for way in ways)
     bound = found if all(map(_selects_elements, found)) else ()

@@ -18,7 +18,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache, reduce
 from math import isnan, nan
-from operator import or_
+from operator import is_, or_
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
@@ -393,6 +393,15 @@ class Expression:
         known = tuple(part for part in parts if part is not None)
         return self.with_parts(known) if len(known) == len(parts) else None
 
+    def replaced(self, bindings: Mapping[str, Expression]) -> Expression | None:
+        """The expression with paths or literals in the place of variables, seen from the same
+        context item; None where that cannot be said."""
+        if self.free_variables().isdisjoint(bindings):
+            return self
+        parts = [part.replaced(bindings) for part in self.same_focus()]
+        known = tuple(part for part in parts if part is not None)
+        return self.with_parts(known) if len(known) == len(parts) else None
+
     # -- its type
 
     def is_at_most_one(self) -> bool:
@@ -453,6 +462,23 @@ class Expression:
     def conjuncts(self) -> tuple[Expression, ...]:
         """The parts that all have to hold; none for ``.`` and ``/``, which always do."""
         return (self,)
+
+    def as_condition(self) -> Expression:
+        """An expression that has the same effective boolean value and binds no variables, as far
+        as such a one is known.
+
+        ::
+
+            some $v in a/b satisfies $v = "x"        a/b = "x"
+            some $v in a/b satisfies $v/c and $v/d   a/b[c][d]
+            let $v := a/b return $v = "x"            a/b = "x"
+            exists(a[some $v in b satisfies $v/c])   a[b[c]]
+        """
+        return self
+
+    def as_predicate(self) -> Expression:
+        """The condition as a predicate: a number in brackets would be a position."""
+        return FunctionCall("boolean", (self,)) if self.may_be_number() else self
 
     is_of_its_parts: ClassVar[bool] = False
     """Whether nothing but its parts comes into its value."""
@@ -600,6 +626,14 @@ class LocationStep(Fragment):
                 kept = (*kept, predicate)
         return replace(self, predicates=kept)
 
+    def with_conditions(self) -> LocationStep:
+        """The step with predicates that bind no variables: see ``as_condition``."""
+        if not self.predicates:
+            return self
+        predicates = tuple([part.as_condition() for part in self.predicates])
+        is_same = all(map(is_, predicates, self.predicates))
+        return self if is_same else replace(self, predicates=predicates)
+
     def with_predicates(self, predicates: tuple[Expression, ...]) -> LocationStep:
         """The step with more predicates behind its own."""
         return replace(self, predicates=self.predicates + predicates) if predicates else self
@@ -680,6 +714,7 @@ _BELOW = frozenset(
 _PLAIN_KINDS = frozenset(
     (NodeKind.ELEMENT, NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.SELF, NodeKind.PARENT)
 )
+_WRITTEN_OUT_MAX = 512  # steps of a condition without its variables
 ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
 
 
@@ -807,6 +842,30 @@ class PathExpression(Expression):
         be said."""
         steps = tuple([step.placed() for step in self.steps])
         return self if steps == self.steps else self.with_steps(steps)
+
+    def replaced(self, bindings: Mapping[str, Expression]) -> Expression | None:
+        """A variable inside a predicate stays out of reach: the context is another one there."""
+        if any(not part.free_variables().isdisjoint(bindings) for part in self.new_focus()):
+            return None
+        if self.start is not None:
+            start = self.start.replaced(bindings)
+            return None if start is None else replace(self, start=start)
+        bound = bindings.get(self.variable) if self.origin is Origin.VARIABLE else self
+        if not self.steps or bound is self or bound is None:
+            return self if bound is None else bound
+        if self.steps[0].is_self and self.steps[0].is_positional:
+            return PathExpression(Origin.EXPRESSION, self.steps, start=bound)
+        assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
+        return bound.joined(self.steps)
+
+    def as_condition(self) -> PathExpression:
+        steps = tuple([step.with_conditions() for step in self.steps])
+        return self if all(map(is_, steps, self.steps)) else self.with_steps(steps)
+
+    @property
+    def leads_to_nodes(self) -> bool:
+        """Whether its items are nodes, whatever it starts from."""
+        return any(not step.is_self for step in self.steps)
 
     def is_at_most_one(self) -> bool:
         leaf = self.leaf()
@@ -1177,6 +1236,22 @@ class Comparison(Condition):
             return None
         return ValueList(self.left, leaf, values)
 
+    def of_some(self, variable: str, source: Expression) -> Comparison | None:
+        """``$v = text`` of some item of a source as ``source = text``, where that cannot be an
+        error."""
+        for side, operator, other in (
+            (self.left, self.operator, self.right),
+            (self.right, MIRRORED[self.operator], self.left),
+        ):
+            inner = other
+            if isinstance(other, FunctionCall) and other.name == "normalize-space":
+                inner = other.arguments[0] if other.arguments else DOT
+            is_safe = isinstance(inner, PathExpression | Literal)
+            is_other = is_safe and variable not in other.free_variables()
+            if is_other and side.bare_variable == variable:
+                return Comparison(source, operator, other)
+        return None
+
     def written(self, plain: bool) -> str:
         sides = (side.inside(COMPARISON_LEVEL + 1, plain) for side in (self.left, self.right))
         return f" {self.operator.value} ".join(sides)
@@ -1199,6 +1274,10 @@ class _Joined(Condition):
 
     def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
         return type(self)(flat(parts, type(self)))
+
+    def as_condition(self) -> Expression:
+        parts = tuple([part.as_condition() for part in self.parts])
+        return self if all(map(is_, parts, self.parts)) else self.with_parts(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1314,6 +1393,27 @@ class Quantified(Condition):
 
     def binds(self) -> Iterable[str]:
         return [name for name, _ in self.bindings]
+
+    def as_condition(self) -> Expression:
+        (name, source), *others = self.bindings
+        if self.every:
+            return self
+        asked = Quantified(False, tuple(others), self.condition) if others else self.condition
+        condition = asked.as_condition()
+        if isinstance(condition, Comparison):
+            of_all = condition.of_some(name, source)
+            if of_all is not None:
+                return of_all
+        about = condition.replaced({name: DOT})
+        if (
+            about is None
+            or condition.uses_context()
+            or not isinstance(source, PathExpression)
+            or not source.leads_to_nodes
+        ):
+            return self
+        predicates = tuple([part.as_predicate() for part in split(about, And)])
+        return source.as_condition().with_predicates(predicates)
 
     def written(self, plain: bool) -> str:
         ranges = ", ".join(f"${name} in {source.single(plain)}" for name, source in self.bindings)
@@ -1588,6 +1688,16 @@ class FunctionCall(Expression):
 
     def with_places(self, places: Mapping[str, Expression]) -> Expression | None:
         return places.get(self.name) or Expression.with_places(self, places)
+
+    def as_condition(self) -> Expression:
+        match self:
+            case FunctionCall("exists" | "boolean", (PathExpression(leads_to_nodes=True) as path,)):
+                return path.as_condition()
+            case FunctionCall("not", (condition,)):
+                asked = condition.as_condition()
+                return self if asked is condition else FunctionCall("not", (asked,))
+            case _:
+                return self
 
     def is_at_most_one(self) -> bool:
         return self.name in _OF_ONE_STRING
@@ -2035,6 +2145,26 @@ class Flwor(Expression):
 
     def outcomes(self) -> Iterable[Expression]:
         return (self.result,)
+
+    def as_condition(self) -> Expression:
+        bindings: dict[str, Expression] = {}
+        for clause in self.clauses:
+            if not isinstance(clause, LetClause) or self.order or self.group is not None:
+                return self
+            value = clause.value.replaced(bindings)
+            if not isinstance(value, PathExpression | Literal):
+                return self
+            bindings[clause.variable] = value
+        asked = [self.result] if self.where is None else [self.where, self.result]
+        parts = [part.as_condition().replaced(bindings) for part in asked]
+        known = tuple(part for part in parts if part is not None)
+        if (
+            sum(part.size for part in known) > _WRITTEN_OUT_MAX
+            or len(known) < len(parts)
+            or (len(parts) == 1 and known[0].may_be_number())
+        ):
+            return self
+        return known[0] if len(known) == 1 else And(flat(known, And))
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = dict(variables)

@@ -464,8 +464,10 @@ class Compiler:
 
     def _quantified(self, expression: ast.Quantified, scope: Scope) -> op.Operator:
         (name, source), *others = expression.bindings
-        if not self._strict and (compared := _with_some_of_all(expression)) is not None:
-            return self._comparison(compared, scope)
+        asked = expression if self._strict else expression.as_condition()
+        if asked is not expression:
+            compiled = self.operator(asked, scope)
+            return compiled if isinstance(asked, ast.Comparison) else op.Not(op.Not(compiled))
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
@@ -909,22 +911,6 @@ def _with_where(
     clauses: tuple[ast.Clause, ...], where: ast.Expression | None
 ) -> tuple[ast.Clause, ...]:
     return clauses if where is None else (*clauses, ast.WhereClause(where))
-
-
-def _with_some_of_all(expression: ast.Quantified) -> ast.Comparison | None:
-    """``some $v in list satisfies $v = text`` as ``list = text``, where that cannot be an error."""
-    match expression:
-        case ast.Quantified(False, ((name, source),), ast.Comparison(left, ast.Operator.EQ, right)):
-            variable = ast.PathExpression(ast.Origin.VARIABLE, (), name)
-            text = right if left == variable else left if right == variable else None
-            inner = text
-            if isinstance(text, ast.FunctionCall) and text.name == "normalize-space":
-                inner = text.arguments[0] if text.arguments else _CONTEXT
-            if text is None or not isinstance(inner, ast.PathExpression) or _has_variables(inner):
-                return None
-            return ast.Comparison(source, ast.Operator.EQ, text)
-        case _:
-            return None
 
 
 def _of_union(left: ast.Expression, right: ast.Expression) -> tuple[ast.Expression, ...]:

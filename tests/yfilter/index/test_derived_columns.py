@@ -59,6 +59,12 @@ def condition(rng: Random) -> str:
             f"{literal} {relation} {number}",
             f"{number} {rng.choice(('eq', 'lt', 'ge'))} {literal}",
             f"{number} = {constant}",
+            f"some $v in {rng.choice(('d', './/d', '(d, e)'))} satisfies $v {relation} {literal}",
+            f"some $v in {rng.choice(('i', '*', '//i'))} satisfies ($v/d = {constant} and $v/e)",
+            f"some $v in d, $w in {rng.choice(('e', '@c', '$v/..'))} satisfies $v {relation} $w",
+            f"let $v := {rng.choice(('d', 'i/d'))} return {test}($v[1], {constant})",
+            f"let $v := {rng.choice(('d', 'i'))} where $v/@c return $v = {constant}",
+            f"not(exists(d[some $v in . satisfies $v = {constant}]))",
             f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
             f"xs:dateTime('{rng.choice(DATES[4:7])}') {relation} {rng.choice(MOMENTS)}",
             rng.choice(
