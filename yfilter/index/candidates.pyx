@@ -2679,6 +2679,8 @@ cdef class Draft:
             source = FunctionCall(test, (column, Literal(constant))).token_source()
             if source is not None:
                 column, test = source, "contains-token"
+        elif test == "lang":
+            test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if items >= EACH_DATE:
             constant = moment_of(constant, items)
         elif test:

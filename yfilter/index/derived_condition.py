@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from yfilter.index.automaton import TEXT_TESTS
 from yfilter.language import query_ast as ast
-from yfilter.language.functions import CURRENT, FUNCTIONS
+from yfilter.language.functions import CURRENT
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.re2_patterns import as_re2
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
+from yfilter.operators.compiler import LANGUAGE
 from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
@@ -117,6 +118,12 @@ def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
     return found._replace(value=value, condition=path) if _is_column(value) else None
 
 
+# The language in force with a hyphen behind it, as behind each of its parts.
+_IN_FORCE = ast.FunctionCall(
+    "concat", (ast.FunctionCall("lower-case", (LANGUAGE,)), ast.Literal("-"))
+)
+
+
 def _text_test(condition: ast.Expression) -> Derived | None:
     """A text test whose text or pattern is a literal, of any value."""
     match condition:
@@ -131,6 +138,8 @@ def _text_test(condition: ast.Expression) -> Derived | None:
             if written is None or not compiled.is_quick or compiled.is_nullable:
                 return None  # the last holds where there is no value, too
             return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
+        case ast.FunctionCall("lang", (ast.Literal(str(text)), ast.DOT)):
+            return Derived(_IN_FORCE, FIRST_ITEM, "lang", ast.Operator.EQ, text, condition)
         case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if (
             name in TEXT_TESTS and name not in EACH_WORD
         ):
@@ -156,7 +165,8 @@ _NOT_INDEXED = frozenset((*CURRENT, "xs:float"))
 
 
 def _is_column(value: ast.Expression) -> bool:
-    """Whether a value may differ from element to element, and depends on the element alone."""
+    """Whether a value may differ from element to element, or from message to message, and depends
+    on nothing else."""
     parts = list(value.within())
     if any(
         (isinstance(part, ast.FunctionCall) and part.name in _NOT_INDEXED)
@@ -168,7 +178,7 @@ def _is_column(value: ast.Expression) -> bool:
         not value.uses_position()
         and not _is_of_many(value)
         and all(isinstance(part, _COMPUTED) for part in parts)
-        and any(map(_reads_context, parts))
+        and (value.uses_context() or value.depends_on_message_alone())
         and not value.free_variables()
     )
 
@@ -189,13 +199,3 @@ def _is_of_many(value: ast.Expression) -> bool:
 def _leads_to_many(step: ast.LocationStep) -> bool:
     is_placed = bool(step.predicates) and isinstance(step.predicates[0], ast.Literal)
     return step.axis in ast.INVERSE and not is_placed
-
-
-def _reads_context(expression: ast.Expression) -> bool:
-    match expression:
-        case ast.PathExpression(origin):
-            return origin is ast.Origin.CONTEXT
-        case ast.FunctionCall(name, ()):
-            return name in FUNCTIONS and FUNCTIONS[name].context
-        case _:
-            return False

@@ -11,12 +11,12 @@ the elements of their steps, beside what is asked of these themselves::
 A value that is computed of an element is a column, whose constants are looked up (Derived);
 whatever else is asked is *verified* by an operator, on the elements that the rest leaves.
 ``or`` and lists of values become several ways, of which one has to be found, where nothing else in
-the path is looked up by its value::
+the path is looked up by its value, or, for an ``or`` of ranges, by its order::
 
     //i[@k = ("x", "y")]        //i[@k = "x"]   or   //i[@k = "y"]
 
-A path from the message that stands as a condition is a way beside the spine, and may be the one
-that a query is found by.
+A path from the message that stands as a condition, or another condition that depends on the message
+alone, is a way beside the spine, and may be the one that a query is found by.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
-from yfilter.index.derived_condition import Derived, condition_of, derived_of
+from yfilter.index.derived_condition import RANGES, Derived, condition_of, derived_of
 from yfilter.language.implied_paths import implied
 from yfilter.language.query_ast import (
+    ANY_NAME,
     INVERSE,
     Comparison,
     Expression,
@@ -51,6 +52,7 @@ from yfilter.language.words import EACH_WORD
 
 WAYS_MAX = 64  # alternatives of one query
 OTHERS_MAX = 8  # paths from the message that stand as conditions
+NOTHING, RANGE, EQUALITY = range(3)  # how well the index serves a condition
 
 
 class Verified(NamedTuple):
@@ -84,8 +86,9 @@ def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[W
         steps = (*steps[:-1], last)
     way = _way(steps, 0)
     besides = tuple(dict.fromkeys(_way(main_steps(other), 0) for other in others))
-    if not any(map(_looks_up, (way, *besides))):
-        split = _split(steps)
+    served = max(map(_serves, (way, *besides)))
+    for wanted in (EQUALITY, RANGE):
+        split = _split(steps, wanted) if served < wanted else None
         if split is not None:
             return tuple((_way(alternative, 0), *besides) for alternative in split)
     return ((way, *besides),)
@@ -108,12 +111,19 @@ def _divided(
                 and len(others) < OTHERS_MAX
             ):
                 others.append(part)
+            elif part.depends_on_message_alone() and found and len(others) < OTHERS_MAX:
+                others.append(PathExpression(Origin.MESSAGE, (_root_with(part),)))
             else:
                 kept.append(part)
                 if len(others) < OTHERS_MAX:
                     others += _anywhere(part)
         found.append(step if not others else replace(step, predicates=tuple(kept)))
     return tuple(found), others
+
+
+def _root_with(condition: Expression) -> LocationStep:
+    """The element of the document, on which a condition holds that is the same for all elements."""
+    return LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (condition,))
 
 
 def _anywhere(part: Expression) -> Iterator[PathExpression]:
@@ -178,31 +188,34 @@ def _implied(part: Expression, level: int) -> Iterator[Asked]:
     for condition in implied(part):
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
-            if _is_looked_up(found):
+            if _served(found) == EQUALITY:
                 yield found
 
 
-def _looks_up(way: Way) -> bool:
-    """Whether an equality stands somewhere in a way."""
-    return any(_is_looked_up(condition) for step in way for condition in step.conditions)
+def _serves(way: Way) -> int:
+    """How well the best condition of a way is served by the index: NOTHING, RANGE or EQUALITY."""
+    return max((_served(one) for step in way for one in step.conditions), default=NOTHING)
 
 
-def _is_looked_up(condition: Asked) -> bool:
+def _served(condition: Asked) -> int:
     if isinstance(condition, LeafCondition | Derived):
-        return condition.operator is Operator.EQ
-    return not isinstance(condition, Verified) and _looks_up(condition)
+        if condition.operator is Operator.EQ:
+            return EQUALITY
+        return RANGE if condition.operator in RANGES else NOTHING
+    return NOTHING if isinstance(condition, Verified) else _serves(condition)
 
 
-def _split(steps: tuple[LocationStep, ...]) -> list[tuple[LocationStep, ...]] | None:
-    """Steps whose first ``or`` that can be looked up is taken apart, once for each part of it."""
+def _split(steps: tuple[LocationStep, ...], wanted: int) -> list[tuple[LocationStep, ...]] | None:
+    """Steps whose first ``or`` of parts that are all served so well is taken apart, once for each
+    part of it."""
     for at, step in enumerate(steps[:STEPS_MAX]):
         parts = [part for predicate in step.predicates for part in predicate.conjuncts()]
         for place, part in enumerate(parts):
             alternatives = list(_alternatives(part))
             if not 1 < len(alternatives) <= WAYS_MAX:
                 continue
-            asked = [any(map(_is_looked_up, _conditions(one, 0))) for one in alternatives]
-            if all(asked):
+            asked = [map(_served, _conditions(one, 0)) for one in alternatives]
+            if min(max(served, default=NOTHING) for served in asked) >= wanted:
                 found = []
                 for alternative in alternatives:
                     predicates = (*parts[:place], alternative, *parts[place + 1 :])

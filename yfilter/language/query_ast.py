@@ -350,6 +350,14 @@ class Expression:
         """Whether the context item, its position or their number comes into it."""
         return any(part.uses_context() for part in self.same_focus())
 
+    def depends_on_message_alone(self) -> bool:
+        """Whether it has one value for a whole message, and another for another message."""
+        return (
+            not self.uses_context()
+            and not self.free_variables()
+            and any(part.origin is Origin.MESSAGE for part in self.within())
+        )
+
     def uses_position(self) -> bool:
         """Whether position() or last() of the expression's own focus occurs in it."""
         return any(part.uses_position() for part in self.same_focus())

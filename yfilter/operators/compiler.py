@@ -174,7 +174,7 @@ _AROUND = ast.LocationStep(
     (ast.PathExpression(ast.Origin.CONTEXT, (_LANG,)), ast.Literal(1)),
     ast.Axis.ANCESTOR_OR_SELF,
 )
-_LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
+LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
 _MAKERS = ast.Constructor | ast.Computed | ast.Markup | ast.Transform | ast.Part
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
@@ -690,7 +690,7 @@ class Compiler:
         name = expression.name
         if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
             test = op.LanguageIs(str(arguments[0].value))
-            return op.SomeValue(self.path(_LANGUAGE, scope), test)
+            return op.SomeValue(self.path(LANGUAGE, scope), test)
         match name, arguments:
             case "name" | "local-name" | "namespace-uri", (ast.PathExpression() as named,):
                 return op.NameOf(self.path(named, scope), _NAME_PARTS[name])

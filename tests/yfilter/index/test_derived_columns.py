@@ -64,6 +64,8 @@ def condition(rng: Random) -> str:
             f"some $v in d, $w in {rng.choice(('e', '@c', '$v/..'))} satisfies $v {relation} $w",
             f"let $v := {rng.choice(('d', 'i/d'))} return {test}($v[1], {constant})",
             f"let $v := {rng.choice(('d', 'i'))} where $v/@c return $v = {constant}",
+            f"{rng.choice(('count(//i)', 'sum(//e)', 'string-length(/r)'))} {relation} {literal}",
+            f"lang('{rng.choice(('de', 'EN', 'de-at', 'd', ''))}')",
             f"not(exists(d[some $v in . satisfies $v = {constant}]))",
             f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
             f"xs:dateTime('{rng.choice(DATES[4:7])}') {relation} {rng.choice(MOMENTS)}",
@@ -87,6 +89,8 @@ def message(rng: Random) -> str:
             parts.append(item(depth - 1))
         rng.shuffle(parts)
         attribute = f' c="{value()}"' if rng.random() < 0.7 else ""
+        if rng.random() < 0.2:
+            attribute += f' xml:lang="{rng.choice(("de", "de-AT", "en", "En-gb", ""))}"'
         return f"<i{attribute}>{''.join(parts)}</i>"
 
     return f"<r>{''.join(item(2) for _ in range(rng.randint(1, 4)))}</r>"
