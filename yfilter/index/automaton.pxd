@@ -162,6 +162,7 @@ cpdef enum:
     MATCHES = 4
     SPACED = 4  # and one of words.Spacing: in a text that is spaced so
     CASELESS = 8
+    INTEGER = 16  # of the number that a column is
 
 
 @cython.final
@@ -365,6 +366,7 @@ cdef class TextTests:
     cdef Trie _trie
     cdef dict _queries
     cdef dict _patterns
+    cdef public object integers
     cdef int[::1] found
     cdef int[::1] _seen
     cdef unsigned char[::1] _spaced

@@ -1103,6 +1103,8 @@ cdef class AtomTable:
         if _is_number(key):
             (number,) = struct.unpack_from("=d", key, 1)
             return f"= {number_text(number)}"
+        if key[:1] == b"\xfe" and key[1] == INTEGER:
+            return f"by its value: {key[2:].decode()}"
         if key[:1] == b"\xfe" and key[1] > SPACED:
             return described(key[1] - SPACED, key[2:])
         if key[:1] == b"\xfe":
@@ -1958,7 +1960,7 @@ cdef inline size_t _address(name) noexcept:
 # place is the right one.  So a value costs its length, and the ways that begin in it, whatever the
 # number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
 # their own, from its spaces.  Regular expressions stand in sets that are searched for at once
-# (pattern_set.py).
+# (pattern_set.py); of a number conditions on it are tests, too (integer_tests.py).
 
 
 cdef enum:
@@ -1975,6 +1977,7 @@ cdef class TextTests:
         self._trie = trie
         self._queries: dict[tuple[int, bytes], int] = {}
         self._patterns: dict[int, PatternSet] = {}  # by attribute
+        self.integers: object | None = None  # see integer_tests.py
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
         self._spaced = octets(256)
@@ -1986,11 +1989,12 @@ cdef class TextTests:
         cdef Trie trie = self._trie
         cdef const unsigned char* data = key
         cdef int node, i
-        if key[1] == MATCHES:
-            if attribute not in self._patterns:
-                self._patterns[attribute] = PatternSet()
-            self._patterns[attribute].add(atom, key[2:].decode())
+        if key[1] in (MATCHES, INTEGER):
             self._queries[attribute, key] = atom
+            if key[1] == INTEGER:
+                self.integers.add(attribute, key[2:].decode(), atom)
+            else:
+                self._patterns.setdefault(attribute, PatternSet()).add(atom, key[2:].decode())
             return 0
         node = trie.extend(1, attribute << EDGE_SHIFT)
         if key[1] > SPACED:
@@ -2003,6 +2007,9 @@ cdef class TextTests:
 
     cpdef int remove(self, int attribute, bytes key) except -1:
         query = self._queries.pop((attribute, key))
+        if key[1] == INTEGER:
+            self.integers.remove(attribute, query)
+            return 0
         if key[1] != MATCHES:
             self._trie.remove_query(query)
             return 0

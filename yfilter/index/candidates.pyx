@@ -8,6 +8,7 @@ chooses the access path of a new query and writes the query into trie and record
 from array import array
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
 from formats.element_stream import ElementStream
@@ -19,6 +20,7 @@ from yfilter.language.atoms import cast
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
 from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.query_ast import Expression, FunctionCall, Literal, NodeKind
+from yfilter.language.query_text import unparse
 from yfilter.language.shapes import Word
 
 cimport cython
@@ -29,6 +31,7 @@ from yfilter.index.automaton cimport (
     CHECK_NESTED, CHECK_TWIG, CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT,
     CODE_TWIG, EDGE_ATOM, EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT, FIXED_CHECK,
     FIXED_POSITION, FIXED_WIDTH, FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH, GROUP_COUNT,
+    INTEGER,
     GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED,
     LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK,
     LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH,
@@ -38,7 +41,7 @@ from yfilter.index.automaton cimport (
     SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
     SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_COUNT, STATE_EDGES, STATE_ELSEWHERE,
     STATE_FIRST, STATE_FLAGS, STATE_NAMES, STATE_ROW, STATE_TIME, STATE_WIDTH, STRING_VALUE,
-    TEXT_NODE, WAY_CHECKS, WAY_COUNT,
+    TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT,
     WAY_DESCENDANT, WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool,
     SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
@@ -431,6 +434,7 @@ cdef bint _compared(double value, int operator, double number) noexcept:
 
 cdef enum:
     _ROWS_MAX = 1 << 20  # that are kept of a message
+    _INTEGER_MAX = 0x7FFFFFFF
 
 
 def moment_of(item: Atom, items: int) -> Decimal | None:
@@ -442,6 +446,12 @@ def moment_of(item: Atom, items: int) -> Decimal | None:
         except DynamicError:
             return None
     return item.elapsed if isinstance(item, Temporal) and item.type == wanted else None
+
+
+@lru_cache(4_096)
+def _moment_in(octets: bytes, items: int) -> Decimal | None:
+    """The same of an untyped value; most dates of a message are those of others."""
+    return moment_of(Untyped(octets.decode()), items)
 
 
 @cython.final
@@ -594,8 +604,8 @@ cdef class DerivedColumns:
         if found is None:
             return True
         if isinstance(found, float):
-            if self._view._has_numbers(attribute) and not is_moment:
-                self._view._look_up_number(element, attribute, found)
+            if not is_moment:
+                self._take_number(attribute, element, found)
             return True
         if isinstance(found, int):  # the nodes of a path, on the stack
             base = found
@@ -603,8 +613,8 @@ cdef class DerivedColumns:
                 scratch.look_at(scratch.nodes[i])
                 if is_moment:
                     if scratch.is_untyped:
-                        text = scratch.octets[scratch.first : scratch.last].decode()
-                        self._take_moment(attribute, element, Untyped(text), items)
+                        said = scratch.octets[scratch.first : scratch.last]
+                        self._take_moment(attribute, element, _moment_in(said, items))
                     continue
                 self._take_text(
                     attribute, element, scratch.octets, scratch.first, scratch.last,
@@ -616,19 +626,30 @@ cdef class DerivedColumns:
             return True
         for item in found:
             if is_moment:
-                self._take_moment(attribute, element, item, items)
+                if isinstance(item, (Temporal, Untyped)):
+                    self._take_moment(attribute, element, moment_of(item, items))
             elif isinstance(item, str):
                 octets = item.encode()
                 self._take_text(
                     attribute, element, octets, 0, len(octets),
                     items == EACH_ITEM and isinstance(item, Untyped),
                 )
-            elif type(item) in (int, float, Decimal) and self._view._has_numbers(attribute):
-                self._view._look_up_number(element, attribute, as_double(item))
+            elif type(item) in (int, float, Decimal):
+                self._take_number(attribute, element, as_double(item))
         return True
 
-    cdef int _take_moment(self, int attribute, int element, item, int items) except -1:
-        moment = moment_of(item, items) if isinstance(item, (Temporal, Untyped)) else None
+    cdef int _take_number(self, int attribute, int element, double number) except -1:
+        cdef int[::1] atoms
+        cdef int i
+        if self._view._has_numbers(attribute):
+            self._view._look_up_number(element, attribute, number)
+        if self._view.atoms.tests[attribute] > 0 and 0 <= number < _INTEGER_MAX:
+            atoms = self._text_tests.integers.find(attribute, int(number))
+            for i in range(len(atoms)):
+                self._view._add_own(element, atoms[i])
+        return 0
+
+    cdef int _take_moment(self, int attribute, int element, moment) except -1:
         if moment is not None:
             self._view._look_up_number(element, attribute, as_double(moment))
         return 0
@@ -2679,11 +2700,13 @@ cdef class Draft:
             source = FunctionCall(test, (column, Literal(constant))).token_source()
             if source is not None:
                 column, test = source, "contains-token"
+        elif test == "integer":
+            constant = bytes((TEXT_TEST, INTEGER)) + unparse(constant).encode()
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if items >= EACH_DATE:
             constant = moment_of(constant, items)
-        elif test:
+        elif test and test != "integer":
             constant = test_key(test, constant)
         if isinstance(constant, (int, float, Decimal)) and not is_exact(constant):
             constant = None

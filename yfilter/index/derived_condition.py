@@ -11,6 +11,7 @@ an attribute are (see DerivedColumns).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from yfilter.language import query_ast as ast
 from yfilter.language.functions import CURRENT
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.re2_patterns import as_re2
+from yfilter.language.trees import changed
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
 from yfilter.operators.compiler import LANGUAGE
 from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
@@ -42,8 +44,9 @@ class Derived(NamedTuple):
     """A comparison with a constant, or a text test, of a value that is computed of the element.
 
     ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
-    ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date;
-    else, or then, ``operator`` compares.
+    ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date, or
+    "integer" for a condition on position(), the ``constant``, which stands for the value; else, or
+    then, ``operator`` compares.
     ``condition`` says the same as an expression.
     """
 
@@ -51,7 +54,7 @@ class Derived(NamedTuple):
     items: int
     test: str
     operator: ast.Operator
-    constant: str | ast.Number
+    constant: str | ast.Number | ast.Expression
     condition: ast.Expression
 
 
@@ -68,6 +71,7 @@ def derived_of(condition: ast.Expression) -> Derived | None:
                 case ast.Literal():
                     found = Derived(value, EACH_ITEM, "", operator, constant.value, condition)
                 case ast.FunctionCall(name, (ast.Literal(str(text)),)) if name in MOMENTS:
+                    value = _without_cast(value, name)
                     moment = Derived(value, MOMENTS[name], name, operator, text, condition)
                     return moment if operator is not ast.Operator.NE and _is_column(value) else None
                 case _:
@@ -80,11 +84,56 @@ def derived_of(condition: ast.Expression) -> Derived | None:
         case _:
             test = _text_test(condition)
             return test if test is not None and _is_column(test.value) else None
+    of_integer = _of_integer(found)
+    if of_integer is not None:
+        return of_integer
     if isinstance(found.constant, str):
         is_indexed = found.operator is ast.Operator.EQ
     else:
         is_indexed = found.operator in (ast.Operator.EQ, *RANGES)
     return found if is_indexed and _is_column(found.value) else None
+
+
+def _without_cast(value: ast.Expression, name: str) -> ast.Expression:
+    """``@a`` of ``xs:date(@a)``: comparing it with a date casts it as well."""
+    match value:
+        case ast.FunctionCall(cast, (ast.PathExpression() as path,)) if cast == name:
+            return path if path.is_at_most_one() else value
+    return value
+
+
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "negate"))
+_INTEGERS = frozenset(("count", "string-length"))
+
+
+def _of_integer(found: Derived) -> Derived | None:
+    """``count(b) mod 7 = 2``, whose constants differ from profile to profile, as a test of
+    ``count(b)``: ``position() mod 7 = 2``, where position() stands for it."""
+    if not isinstance(found.value, ast.Operation) or found.value.name == "+":
+        return None
+    (about, *others) = dict.fromkeys(_counted(found.value)) or (None,)
+    if others or not isinstance(about, ast.FunctionCall) or about.name not in _INTEGERS:
+        return None
+    if isinstance(found.constant, str) or not _is_column(about):
+        return None
+    value = changed(found.value, lambda part: _PLACE if part == about else part)
+    test = ast.Comparison(value, found.operator, ast.Literal(found.constant))
+    return Derived(about, EACH_ITEM, "integer", ast.Operator.EQ, test, found.condition)
+
+
+_PLACE = ast.FunctionCall("position", ())
+
+
+def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
+    """The parts of arithmetic that are no literals."""
+    match value:
+        case ast.Operation(name, operands) if name in _ARITHMETIC:
+            for operand in operands:
+                yield from _counted(operand)
+        case ast.Literal():
+            return
+        case _:
+            yield value
 
 
 # Functions that never raise an error, whatever nodes they are about.

@@ -115,7 +115,7 @@ def _divided(
                 others.append(PathExpression(Origin.MESSAGE, (_root_with(part),)))
             else:
                 kept.append(part)
-                if len(others) < OTHERS_MAX:
+                if len(others) < OTHERS_MAX and derived_of(part) is None:
                     others += _anywhere(part)
         found.append(step if not others else replace(step, predicates=tuple(kept)))
     return tuple(found), others

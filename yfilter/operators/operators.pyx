@@ -3770,6 +3770,18 @@ cdef class OperatorTable:
             self._spent[number] = scratch.visits
         return answer
 
+    def holds_at(self, number: int, place: int) -> bool:
+        """Whether a condition on position() alone holds at a place; one that raises an error does
+        not."""
+        cdef Operator asked = self._operators[number]
+        self.scratch.restart()
+        self.scratch.position = place
+        self.visits += 1
+        try:
+            return asked.holds(ROOT)
+        except DynamicError:
+            return False
+
     cdef object compute(self, int number, int element, int items):
         """The atomic values that an expression has of an element, as far as they count; None where
         it raises an error, or costs too much (``gave_up``).  Of a path those of the nodes from a

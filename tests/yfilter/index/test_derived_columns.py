@@ -33,6 +33,12 @@ NUMBERS = (
 )
 NUMBERS += ("string-length(d)", "round(e)", "e cast as xs:decimal", "e mod 2", "xs:double(@c)")
 NUMBERS += ("xs:integer(e) * 0.1", "0.1 * count(f) + 0.2", "e div 3", "count(preceding-sibling::i)")
+INTEGERS = [
+    f"{about} {operator} {constant}"
+    for about in ("position()", "count(f)", "string-length(d)")
+    for operator in ("mod", "*", "idiv", "-")
+    for constant in (1, 2, 3, 3)
+]
 STRINGS = ("", "a", "b", "ab", " a ", "A", "ß", "aB 7", "7", "-0", "NaN", "INF", "1e1", "x y")
 DATES = ("2026-01-01", "2026-01-01Z", "2026-01-01+05:00", " 2025-12-31 ", "2026-01-01T00:00:00")
 DATES += ("2026-01-01T00:00:00.0000000001Z", "2025-12-31T19:00:00Z", "2026-02-30")
@@ -65,6 +71,7 @@ def condition(rng: Random) -> str:
             f"let $v := {rng.choice(('d', 'i/d'))} return {test}($v[1], {constant})",
             f"let $v := {rng.choice(('d', 'i'))} where $v/@c return $v = {constant}",
             f"{rng.choice(('count(//i)', 'sum(//e)', 'string-length(/r)'))} {relation} {literal}",
+            f"{rng.choice(INTEGERS)} {relation} {rng.choice('0123')}",
             f"lang('{rng.choice(('de', 'EN', 'de-at', 'd', ''))}')",
             f"not(exists(d[some $v in . satisfies $v = {constant}]))",
             f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
