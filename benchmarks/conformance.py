@@ -11,7 +11,7 @@ another refusal                 in, if it expects an error; passed, if the one t
                                 names, or one that it is (``REFUSALS``); else out, as for a
                                 function that is unknown where that is not what is expected
 ``error``                       in: its error is what the suite has to expect
-nothing                         in: run with ``MessageEvaluator(strict=True)`` and held against
+nothing                         in: run with ``Evaluation(strict=True)`` and held against
                                 what the suite says, the codes of errors included
 ==============================  ==============================================================
 
@@ -37,11 +37,11 @@ from yfilter import Matcher
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.item_kinds import ANYTHING, ItemKind
-from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
+from yfilter.language.nodes import DOCUMENT, Construction, DynamicError
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_anew, parse_expression
+from yfilter.operators.evaluation import Evaluation
 
 # The sets whose coverage the goal names: paths, axes, predicates, comparisons, FLWOR, constructors.
 NAMED = (
@@ -188,15 +188,15 @@ def _outcome(case: Case, stream: ElementStream) -> Outcome | str:
         if case.errors and errors:
             return Outcome(errors=errors)
         return f"{refused.code}: {refused.reason}"
-    evaluator = MessageEvaluator(stream, strict=True)
+    evaluation = Evaluation(stream, strict=True)
     item = DOCUMENT if case.document and not case.variables else None
     variables = {name: [DOCUMENT] for name in case.variables}
     try:
-        value = list(evaluator.value(expression, Focus(item, 1, 1, variables)))
+        value = list(evaluation.value(expression, item, variables))
         for part in value:  # a constructor is carried out late; its errors count all the same
             if isinstance(part, Construction):
-                written(evaluator, [part])
-        return Outcome(value, evaluator)
+                written(evaluation.trees, [part])
+        return Outcome(value, evaluation)
     except DynamicError as error:
         return Outcome(errors=frozenset((error.code,)))
 
@@ -212,10 +212,10 @@ def _delivery(case: Case, stream: ElementStream, matcher: Matcher, report: SetRe
         profile = Profile(parse_anew(text, replace(LIMITS, idle_paths_refused=True)), text)
     except ProfileRefused:
         return ""  # it asks for a context item, or for what can never be there
-    evaluator = MessageEvaluator(stream, strict=True)
+    evaluation = Evaluation(stream, strict=True)
     try:
-        (item,) = evaluator.value(profile.body, Focus(DOCUMENT, 1, 1, {}))
-        wanted = written(evaluator, [item])
+        (item,) = evaluation.value(profile.body)
+        wanted = written(evaluation.trees, [item])
     except DynamicError:
         return ""  # a value that no element holds
     report.delivered += 1

@@ -15,7 +15,7 @@ where the compiled modules are not used (``ONYX_REFERENCE=1``), both are the ref
 what expat has read.
 
 A profile that is served answers no message with an error; where XQuery raises one (which
-``MessageEvaluator(strict=True)`` does, too) the results are not comparable, and counted apart.
+``Evaluation(strict=True)`` does, too) the results are not comparable, and counted apart.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from formats.text import parse_text
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import decisive_parts, is_path
 from yfilter.language.namespaces import SVRL_NAMESPACE
-from yfilter.language.nodes import DOCUMENT, Construction, DynamicError, Focus
+from yfilter.language.nodes import Construction, DynamicError
 from yfilter.language.query_ast import Computed, Constructor, UserCall
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
+from yfilter.operators.evaluation import Evaluation
 from yfilter.reference import ReferenceMatcher
 
 _BATCH = 50  # profiles on the same messages
@@ -333,10 +333,10 @@ def _as_profiles(expressions: Sequence[str]) -> Iterator[str]:
 
 def _our_value(expression: str, stream: ElementStream) -> Answer:
     """The items as strings, with errors raised as in XPath."""
-    evaluator = MessageEvaluator(stream, strict=True)
+    evaluation = Evaluation(stream, strict=True)
     try:
-        value = evaluator.value(parse_expression(expression), Focus(DOCUMENT, 1, 1, {}))
-        return [evaluator.string(item).encode() for item in value]
+        value = evaluation.value(parse_expression(expression))
+        return [evaluation.trees.string(item).encode() for item in value]
     except (DynamicError, MatchLimitExceeded) as error:
         return SaxonError(error.code, str(error))
 
@@ -367,8 +367,7 @@ def _string(item: object) -> str:
     if isinstance(text, bool):
         return str(text).lower()
     if isinstance(text, int | float | Decimal):
-        evaluator = MessageEvaluator(_NOTHING)
-        return evaluator.string(text)
+        return Evaluation(_NOTHING).trees.string(text)
     return str(text)
 
 
@@ -463,12 +462,12 @@ def same_documents(ours: list[bytes], theirs: list[bytes], message: bytes) -> bo
 
 def _raises(profile: str, stream: ElementStream) -> bool:
     """Whether the whole expression raises an error when errors count."""
-    evaluator = MessageEvaluator(stream, strict=True)
+    evaluation = Evaluation(stream, strict=True)
     try:
-        value = evaluator.value(parse_profile(profile).body, Focus(DOCUMENT, 1, 1, {}))
+        value = evaluation.value(parse_profile(profile).body)
         for item in value:
             if isinstance(item, Construction):
-                written(evaluator, [item])
+                written(evaluation.trees, [item])
     except (DynamicError, MatchLimitExceeded):
         return True
     return False

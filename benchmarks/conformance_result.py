@@ -11,13 +11,13 @@ from lxml import etree
 from formats.text import parse_text
 from yfilter.errors import ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.evaluator import effective_boolean
+from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.function_library import deep_equal
 from yfilter.language.item_kinds import ANYTHING
-from yfilter.language.nodes import Atom, DynamicError, Focus, Item
+from yfilter.language.nodes import Atom, DynamicError, Item
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression
+from yfilter.operators.evaluation import Evaluation
 
 ACCEPTED = 1_795_903_200_123_456  # the current time, in microseconds of the epoch
 LIMITS = ProfileLimits(
@@ -30,7 +30,7 @@ class Outcome:
     """A value with what evaluated it, or the codes that the error may have."""
 
     value: list[Item] = field(default_factory=list)
-    evaluator: MessageEvaluator | None = None
+    evaluation: Evaluation | None = None
     errors: frozenset[str] = frozenset()
 
 
@@ -52,10 +52,9 @@ def check(expected: etree._Element, outcome: Outcome, home: Path) -> str:
         return f"{_said(outcome)} instead of {code}"
     if outcome.errors:
         return _said(outcome)
-    evaluator = outcome.evaluator
-    assert evaluator is not None
+    assert outcome.evaluation is not None
     try:
-        return _check_value(word, expected, outcome.value, evaluator, home)
+        return _check_value(word, expected, outcome.value, outcome.evaluation, home)
     except (DynamicError, etree.XMLSyntaxError) as error:
         return f"{word}: {type(error).__name__} {str(error).splitlines()[0]}"
 
@@ -68,9 +67,10 @@ def _check_value(
     word: str,
     expected: etree._Element,
     value: list[Item],
-    evaluator: MessageEvaluator,
+    evaluation: Evaluation,
     home: Path,
 ) -> str:
+    evaluator = evaluation.trees
     wanted = str(expected.text or "")
     match word:
         case "assert-true" | "assert-false":
@@ -85,13 +85,13 @@ def _check_value(
                 found, wanted = " ".join(found.split()), " ".join(wanted.split())
             return "" if found == wanted else f"{found[:60]!r}, not {wanted[:60]!r}"
         case "assert-eq":
-            return _asserted(evaluator, value, f"$result eq ({wanted})")
+            return _asserted(evaluation, value, f"$result eq ({wanted})")
         case "assert-deep-eq":
-            return _asserted(evaluator, value, f"deep-equal($result, ({wanted}))")
+            return _asserted(evaluation, value, f"deep-equal($result, ({wanted}))")
         case "assert-type":
-            return _asserted(evaluator, value, f"$result instance of {wanted}")
+            return _asserted(evaluation, value, f"$result instance of {wanted}")
         case "assert":
-            return _asserted(evaluator, value, wanted)
+            return _asserted(evaluation, value, wanted)
         case "assert-permutation":
             same = _is_permutation(evaluator, evaluator.atoms(value), _evaluated(wanted))
             return "" if same else f"{_shown(evaluator, value)}, not {wanted}"
@@ -109,12 +109,11 @@ def _check_value(
             raise ProfileRefused("unsupported", word)
 
 
-def _asserted(evaluator: MessageEvaluator, value: list[Item], condition: str) -> str:
+def _asserted(evaluation: Evaluation, value: list[Item], condition: str) -> str:
     """What is wrong where a condition of ``$result`` does not hold."""
-    focus = Focus(None, 1, 1, {"result": value})
     parsed = parse_expression(_as_xquery(condition), LIMITS, {"result": ANYTHING}, ANYTHING)
-    held = effective_boolean(evaluator.value(parsed, focus))
-    return "" if held else f"{_shown(evaluator, value)}: {condition} does not hold"
+    held = effective_boolean(evaluation.value(parsed, None, {"result": value}))
+    return "" if held else f"{_shown(evaluation.trees, value)}: {condition} does not hold"
 
 
 def _as_xquery(condition: str) -> str:
@@ -125,12 +124,11 @@ def _as_xquery(condition: str) -> str:
 def _evaluated(expression: str) -> list[Item]:
     stream = parse_text(b"<none/>")
     stream.accepted = ACCEPTED
-    evaluator = MessageEvaluator(stream, strict=True)
     parsed = parse_expression(_as_xquery(expression), LIMITS, context=ANYTHING)
-    return list(evaluator.value(parsed, Focus(None, 1, 1, {})))
+    return list(Evaluation(stream, strict=True).value(parsed, None))
 
 
-def _is_permutation(evaluator: MessageEvaluator, found: list[Atom], wanted: list[Item]) -> bool:
+def _is_permutation(evaluator: Evaluator, found: list[Atom], wanted: list[Item]) -> bool:
     rest = list(wanted)
     for atom in found:
         equal = (place for place, one in enumerate(rest) if deep_equal(evaluator, [atom], [one]))
@@ -140,7 +138,7 @@ def _is_permutation(evaluator: MessageEvaluator, found: list[Atom], wanted: list
     return not rest
 
 
-def _shown(evaluator: MessageEvaluator, value: list[Item]) -> str:
+def _shown(evaluator: Evaluator, value: list[Item]) -> str:
     return repr(" ".join(evaluator.string(item) for item in value)[:60])
 
 

@@ -38,13 +38,13 @@ from formats import ElementStream, parse_text
 from formats.kernel import build_info
 from formats.text import to_text
 from yfilter.compiled_deciders import render
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
-from yfilter.language.nodes import DOCUMENT, Node
+from yfilter.language.nodes import Node
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
 from yfilter.language.results import ResultWriter
+from yfilter.operators.evaluation import Evaluation
 
 _Elements: TypeAlias = "list[lxml.etree._Element]"
 
@@ -291,7 +291,7 @@ def _prepared(case: _Case, message: bytes, profiles: int) -> list[_Prepared]:
 
 @cache
 def _selected(profile: Profile, stream: ElementStream) -> list[Node]:
-    return MessageEvaluator(stream).select(matching_path(profile), DOCUMENT, {})
+    return Evaluation(stream).select(matching_path(profile))
 
 
 def _registered(text: str) -> Profile:

@@ -8,7 +8,7 @@ an attribute is given twice, the first one counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -178,8 +178,9 @@ class Trees(Evaluator):
         self.axes.tops[top.tree] = top
         return top
 
-    def value(self, expression: Expression, focus: Focus) -> Value:
-        return focus.value(expression)
+    def value(self, expression: Expression, focus: Any) -> Value:
+        found: Value = focus.value(expression)
+        return found
 
 
 class ContentWriter:

@@ -402,7 +402,7 @@ class MessageEvaluator(Trees):
     def holds(self, condition: ast.Expression, context: Node, variables: Variables) -> bool:
         return self.condition(condition, Focus(context, 1, 1, variables))
 
-    def select(self, path: ast.PathExpression, context: Node, variables: Variables) -> list[Node]:
+    def select(self, path: ast.Expression, context: Node, variables: Variables) -> list[Node]:
         """The nodes that ``path`` selects, in document order, each once."""
         return self.nodes(self.evaluate(path, context, variables))
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
+from typing import Any
 
 from formats.element_stream import ContentKind, ElementStream
 from formats.names import QualifiedName
@@ -23,7 +24,6 @@ from yfilter.language.nodes import (
     Construction,
     Detached,
     DynamicError,
-    Focus,
     Item,
     Node,
     NodeType,
@@ -405,8 +405,8 @@ class Evaluator(Budget, ABC):
         self.places: tuple[Value, Mapping[str, list[int]]] = (), {}  # of index-of, of one list
 
     @abstractmethod
-    def value(self, expression: Expression, focus: Focus) -> Value:
-        """The items of an expression in a constructor, whose ``focus`` is of; DynamicError."""
+    def value(self, expression: Expression, focus: Any) -> Value:
+        """The items of an expression in a constructor, which was met at a focus; DynamicError."""
 
     @abstractmethod
     def materialised(self, item: Construction) -> Node:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
+from typing import Any
 
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import order_sign
 from yfilter.language.budget import POINTER_BYTES
-from yfilter.language.evaluator import Evaluator
 from yfilter.language.function_library import identity_of
 from yfilter.language.nodes import (
     Atom,
@@ -25,7 +25,7 @@ from yfilter.language.nodes import (
 
 
 def flwor_items(
-    evaluator: Evaluator, flwor: ast.Flwor, focus: Focus, first: Value | None = None
+    evaluator: Any, flwor: ast.Flwor, focus: Focus, first: Value | None = None
 ) -> Iterator[Item]:
     """The items; ``first``: what the first clause binds, where that is known already."""
     tuples = _kept(evaluator, flwor.clauses, flwor.where, focus, first)
@@ -51,7 +51,7 @@ def flwor_items(
 
 
 def _kept(
-    evaluator: Evaluator,
+    evaluator: Any,
     clauses: tuple[ast.Clause, ...],
     where: ast.Expression | None,
     focus: Focus,
@@ -65,7 +65,7 @@ def _kept(
 
 
 def _groups(
-    evaluator: Evaluator,
+    evaluator: Any,
     clauses: tuple[ast.Clause, ...],
     group: ast.Grouping,
     tuples: Iterable[Focus],
@@ -95,7 +95,7 @@ def _groups(
         yield _with(outer, {**outer.variables, **values})
 
 
-def _keys(evaluator: Evaluator, group: ast.Grouping, focus: Focus) -> dict[str, Atom | None]:
+def _keys(evaluator: Any, group: ast.Grouping, focus: Focus) -> dict[str, Atom | None]:
     """The grouping keys of a tuple; those bound first can be used in the others."""
     keys: dict[str, Atom | None] = {}
     for name, value in group.keys:
@@ -107,7 +107,7 @@ def _keys(evaluator: Evaluator, group: ast.Grouping, focus: Focus) -> dict[str, 
 
 
 def _tuples(
-    evaluator: Evaluator,
+    evaluator: Any,
     clauses: tuple[ast.Clause, ...],
     where: ast.Expression | None,
     index: int,
@@ -151,7 +151,7 @@ def _tuples(
             yield from _tuples(evaluator, clauses, where, index + 1, inner, None)
 
 
-def _clause_value(evaluator: Evaluator, source: ast.Expression, focus: Focus) -> Value | None:
+def _clause_value(evaluator: Any, source: ast.Expression, focus: Focus) -> Value | None:
     """None for one that raises an error."""
     try:
         return evaluator.shared(source, focus)
@@ -177,7 +177,7 @@ def _behind(
 
 
 def _ordered(
-    evaluator: Evaluator, keys: tuple[ast.OrderKey, ...], tuples: Iterable[Focus]
+    evaluator: Any, keys: tuple[ast.OrderKey, ...], tuples: Iterable[Focus]
 ) -> list[Focus]:
     """The tuples sorted, equal ones as they came; one whose key raises an error is left out."""
     keyed: list[tuple[Focus, list[Atom | None]]] = []

@@ -21,7 +21,6 @@ from typing import Any
 
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import is_number, to_double
-from yfilter.language.evaluator import Evaluator
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Untyped, Value
 from yfilter.language.numbers import parse_double
 from yfilter.language.trees import flat
@@ -188,7 +187,7 @@ class _Join:
 class Memo:
     """For one evaluator; each question is answered None where nothing is known."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Any) -> None:
         self._evaluator = evaluator
         self._known: dict[int, _Known] = {}
 

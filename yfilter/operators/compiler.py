@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from math import isnan
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
@@ -180,8 +180,8 @@ _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
 
 # What names are bound to; ``.`` is the context, where that is no node of the message for sure.
-Bound = op.Variable | op.ItemVariable | op.NodesVariable
-Scope = Mapping[str, Any]
+Bound: TypeAlias = Any  # an operators.Variable, ItemVariable or NodesVariable
+Scope: TypeAlias = Mapping[str, Bound]
 _NOTHING: Scope = {}
 
 
@@ -207,6 +207,7 @@ class Compiler:
         self._holder = holder
         self._scratch = holder.scratch
         self._strict = strict
+        self.nowhere = items.NoContext(self._scratch)  # the context where there is none at all
         self._calls = 0
         self._depth = items.Depth()
         self._cells: list[Bound] = []  # the variables of the function that is compiled
@@ -275,6 +276,8 @@ class Compiler:
             return op.Path(self._scratch, [], op.FROM_NODES, None, self._nodes(expression, scope))
         origin, variable, source = op.FROM_CONTEXT, None, None
         if expression.origin is ast.Origin.MESSAGE:
+            if self._strict and "." in scope:
+                raise NotCompiled
             origin = op.FROM_MESSAGE
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
@@ -372,6 +375,9 @@ class Compiler:
             source = scope[expression.variable]
         elif expression.start is not None:
             source = self._part(expression.start, scope)
+        elif expression.origin is ast.Origin.MESSAGE:
+            is_bare = scope["."] is self.nowhere
+            source = items.Root(self._scratch, scope["."], is_bare=is_bare)
         else:
             source = scope["."]
         steps = expression.steps
@@ -890,7 +896,8 @@ def _enclosed(constructor: ast.Expression) -> Iterator[ast.Expression]:
     """The expressions in a constructor whose values its content is made of."""
     match constructor:
         case ast.Constructor(_, attributes, _, content):
-            yield from (part for _, value in attributes for part in value if type(part) is not str)
+            for _, value in attributes:
+                yield from (part for part in value if not isinstance(part, str))
             for part in content:
                 if isinstance(part, ast.Constructor):
                     yield from _enclosed(part)

@@ -11,7 +11,6 @@ from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, Evaluatio
 from yfilter.language.query_ast import Expression, NameTest
 from yfilter.operators import operators as op
 from yfilter.operators.compiler import Compiler
-from yfilter.operators.items import NoContext
 
 _NONE: Variables = {}
 
@@ -58,9 +57,10 @@ class Evaluation:
         known = self._known.get(key)
         if known is None:
             scope: dict[str, Any] = {name: op.ItemVariable(self.scratch) for name in variables}
+            compiler = Compiler(self, strict=self._strict)
             if context is None:
-                scope["."] = NoContext(self.scratch)
-            operator = Compiler(self, strict=self._strict).operator(expression, scope)
+                scope["."] = compiler.nowhere
+            operator = compiler.operator(expression, scope)
             known = self._known[key] = expression, operator, scope
         if self._has_new_names:
             self.scratch.translate(self.stream)

@@ -20,6 +20,7 @@ from yfilter.language.construction import detached
 from yfilter.language.item_types import as_declared, is_of_type
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
+    DOCUMENT,
     NODES,
     Construction,
     DynamicError,
@@ -44,6 +45,30 @@ class NoContext(op.Evaluated):
 
     def evaluate(self, node: int) -> Value:
         raise DynamicError("XPDY0002", "no context item")
+
+
+def _listed(value: Value) -> list[Item]:
+    """A value that a variable is bound to; no list of items changes."""
+    return value if isinstance(value, list) else list(value)
+
+
+class Root(op.Evaluated):
+    """The document of a path from the message, where the context says whether there is one."""
+
+    def __init__(self, scratch: op.Scratch, context: op.Operator, *, is_bare: bool) -> None:
+        """``is_bare``: there is no context, and no function around."""
+        super().__init__(scratch, (context,))
+        self._context = context
+        self._is_bare = is_bare
+
+    def evaluate(self, node: int) -> Value:
+        if self._is_bare:
+            raise DynamicError("XPDY0002", "no context item")
+        if isinstance(self._context, op.ItemVariable):
+            (item,) = self._context._items
+            if isinstance(item, Construction) or (isinstance(item, Node) and item.tree > 0):
+                raise DynamicError("XPDY0050", "the context item is in no document")
+        return [DOCUMENT]
 
 
 class Focused(op.Evaluated):
@@ -76,11 +101,13 @@ class Focused(op.Evaluated):
             scratch.position, scratch.size, context._items = outer
 
     def _filtered(self, items: list[Any], predicates: Iterable[op.Operator], node: int) -> Any:
+        charge = self.scratch.evaluator().charge
         for predicate in predicates:
             kept = []
             with self._focus(len(items)) as focus:
                 for position, item in enumerate(items, 1):
                     focus(item, position)
+                    charge()
                     try:
                         if predicate.holds_at(node):
                             kept.append(item)
@@ -259,7 +286,7 @@ class Typeswitch(op.Evaluated):
         evaluator = self.scratch.evaluator()
         for types, variable, result in self._cases:
             if not types or any(is_of_type(evaluator, value, type_) for type_ in types):
-                variable._items = list(value)
+                variable._items = _listed(value)
                 found: Value = result.value_at(node)
                 return found
         raise AssertionError("a typeswitch without a default")
@@ -369,7 +396,7 @@ class Called(op.Evaluated):
         function.calls += 1
         try:
             for variable, value in zip(function.parameters, values, strict=True):
-                variable._items = list(value)
+                variable._items = _listed(value)
             assert function.body is not None
             if depth.calls == 1:
                 with deep_recursion():
@@ -471,7 +498,7 @@ class Part(op.Evaluated):
             piece = pieces.get((bound.number, self._digest))
             if piece is not None:
                 return [Written(ast.NodeKind.NODE, None, "", markup=piece)] if piece else []
-        self._own._items = list(value)
+        self._own._items = _listed(value)
         found: Value = self._expression.value_at(self._root)
         return found
 

@@ -14,11 +14,6 @@ import msgpack
 
 from formats.compression import Compression, compress, decompress
 from formats.errors import DecodeError
-from yfilter.language.construction import written
-from yfilter.language.nodes import DOCUMENT, element_node
-from yfilter.language.query_ast import PART_VARIABLE
-from yfilter.operators.evaluation import Evaluation
-from yfilter.projection.parts import KnownPart
 
 Pieces = Mapping[tuple[int, str], bytes]
 
@@ -26,14 +21,6 @@ PIECES_BYTES_MAX = 1 << 26  # of one message, as they are
 
 _AS_IT_IS, _COMPRESSED = b"\x00", b"\x01"
 _COMPRESSED_FROM = 128  # bytes; less is hardly ever made shorter
-
-
-def computed(part: KnownPart, evaluation: Evaluation, element: int) -> bytes:
-    """The piece of a part at an element, of other pieces where there are some; DynamicError, and
-    MatchLimitExceeded beyond what is left to the evaluation for all pieces of the message."""
-    variables = {PART_VARIABLE: [element_node(element)]}
-    value = evaluation.value(part.expression, DOCUMENT, variables)
-    return written(evaluation.trees, value)
 
 
 def pack_pieces(pieces: Pieces) -> bytes:

@@ -39,14 +39,21 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.derived_condition import condition_of
 from yfilter.index.index import Index
 from yfilter.index.ways import conditions_of
-from yfilter.language.nodes import DynamicError
+from yfilter.language.construction import written
+from yfilter.language.nodes import DOCUMENT, DynamicError, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import Expression, LeafCondition, NameTest, NodeKind
+from yfilter.language.query_ast import (
+    PART_VARIABLE,
+    Expression,
+    LeafCondition,
+    NameTest,
+    NodeKind,
+)
 from yfilter.operators.evaluation import Evaluation
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
 from yfilter.projection.part_needs import with_looks
 from yfilter.projection.parts import KnownPart, part_of_text
-from yfilter.projection.pieces import computed, pack_pieces
+from yfilter.projection.pieces import pack_pieces
 from yfilter.projection.projector import (
     WHOLE_SHARE,
     Atom,
@@ -814,6 +821,14 @@ class _Message:
         else:
             for inner in part.inner:
                 self._collect(inner, chosen, element, place, pieces)
+
+
+def computed(part: KnownPart, evaluation: Evaluation, element: int) -> bytes:
+    """The piece of a part at an element, of other pieces where there are some; DynamicError, and
+    MatchLimitExceeded beyond what is left to the evaluation for all pieces of the message."""
+    variables = {PART_VARIABLE: [element_node(element)]}
+    value = evaluation.value(part.expression, DOCUMENT, variables)
+    return written(evaluation.trees, value)
 
 
 def _weight(stream: ElementStream) -> int:
