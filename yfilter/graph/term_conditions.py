@@ -4,7 +4,9 @@
 
     FILTER(?x = "Ann")                      @v = "Ann"                                   exact
     FILTER(?x < 10)                         @n <= 10                                     necessary
+    FILTER(?x * 2 < 10)                     @n <= 5.00001                                necessary
     FILTER(contains(?x, "a"))               contains(@v, "a") or contains(@u, "a")       exact
+    FILTER(strlen(?x) > 9)                  @v/string-length() > 9 or @u/ …              necessary
     FILTER(lang(?x) = "en")                 @l = "en"                                    exact
     FILTER(?x != <http://example.org/a>)    not(@r = "http://example.org/a")             exact
 
@@ -18,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cache
-from math import inf, nextafter
+from math import ceil, floor, inf, isfinite, nextafter
+from operator import add, mul, sub, truediv
 from typing import NamedTuple, TypeGuard
 
 from formats.graph import striped
@@ -27,6 +30,7 @@ from formats.graph.vocabulary import RDF, XSD
 from yfilter.graph.query_ast import (
     AllOf,
     AnyOf,
+    Arithmetic,
     FilterCall,
     FilterComparison,
     FilterExpression,
@@ -36,6 +40,8 @@ from yfilter.graph.query_ast import (
     Not,
     Variable,
 )
+from yfilter.graph.term_values import value_of
+from yfilter.language.atoms import is_number, to_double
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import (
@@ -46,6 +52,7 @@ from yfilter.language.query_ast import (
     FunctionCall,
     Literal,
     LocationStep,
+    Mapped,
     NameTest,
     NodeKind,
     Operator,
@@ -111,6 +118,9 @@ def condition_of(expression: FilterExpression, place: Place) -> Said:
             return Said(_not(inner.condition), not inner.may_fail, inner.may_fail)
         case Membership(Variable(), choices, is_negated):
             return _membership(choices, place, is_negated=is_negated)
+        case Membership(operand, choices, False):
+            equal = [FilterComparison(operand, Operator.EQ, choice) for choice in choices]
+            return condition_of(AnyOf(tuple(equal)), place)._replace(is_exact=False)
         case FilterComparison(left, operator, right):
             if not isinstance(left, Iri | LiteralTerm):
                 return _comparison(left, operator, right, place)
@@ -229,9 +239,11 @@ def _comparison(
             return _of_language(operator, right.lexical, place)
         case FilterCall("datatype", (Variable(),)) if isinstance(right, Iri):
             return _of_datatype(operator, right.value, place)
-        case FilterCall("year", (Variable(),)) if isinstance(right, LiteralTerm):
-            return _of_year(operator, right, place)
-    return _NOTHING
+    if not isinstance(right, LiteralTerm):
+        return _NOTHING
+    if _finite(right) is not None:
+        return _of_number(left, operator, right, place)
+    return _text_is(left, right, place) if operator is Operator.EQ else _NOTHING
 
 
 def _is_string(term: Iri | LiteralTerm) -> TypeGuard[LiteralTerm]:
@@ -334,24 +346,108 @@ def _of_literal(
     return Said(all_of((_literal_at(place), _not(has))), True)
 
 
-def _of_year(operator: Operator, year: LiteralTerm, place: Place) -> Said:
-    """A year begins anywhere within fourteen hours of where it does in Greenwich."""
-    if not place.is_object:
-        return Said(NEVER)
-    some_moment = Said(attribute(striped.SECONDS))
-    if value_kind(year.datatype.encode()) < value_kind((XSD + "integer").encode()):
-        return some_moment
-    try:
-        number = int(year.lexical)
-    except ValueError:
-        return some_moment
-    if not 1 <= number <= 9998 or operator is Operator.NE:
-        return some_moment
-    begin, end = (
-        float(derived_value(b"%04d-01-01" % each, value_kind((XSD + "date").encode())))
-        for each in (number, number + 1)
+def _of_number(
+    left: FilterExpression, operator: Operator, right: LiteralTerm, place: Place
+) -> Said:
+    """A comparison of a computed number with a number."""
+    number = _finite(right)
+    if number is None or operator is Operator.NE:
+        return _NOTHING
+    least = -inf if operator in (Operator.LT, Operator.LE) else number
+    most = inf if operator in (Operator.GT, Operator.GE) else number
+    return Said(_with_bounds(left, least, most, place))
+
+
+def _with_bounds(
+    expression: FilterExpression, least: float, most: float, place: Place
+) -> Expression | None:
+    """That the number of an expression is between two numbers: bounds of the number, the length or
+    the year that it is computed of.
+
+    An operation rounds by the datatype of its operands, so that these have a bit more room than
+    the inverse operation gives them.
+    """
+    constant = 0.0
+    match expression:
+        case Variable():
+            return _between(attribute(striped.NUMBER), least, most) if place.is_object else NEVER
+        case FilterCall("strlen", (part,)):
+            text = _text_of(part, place)
+            return text and text.bounded("string-length", least, most)
+        case FilterCall("year", (Variable(),)):
+            return _year_between(least, most) if place.is_object else NEVER
+        case FilterCall(name, (part,)) if name in _EXACT_CASTS:
+            least, most = least - 1, most + 1
+            text = _text_of(part, place)
+            if text is not None:
+                ways = [text.bounded("number", *_with_room(least, most))]
+                if isinstance(part, Variable):
+                    ways.append(_with_bounds(part, *_with_room(least, most), place))
+                    ways.append(compared(striped.DATATYPE, Operator.EQ, XSD + "boolean"))
+                return None if None in ways else any_of(filter(None, ways))
+        case FilterCall("floor" | "ceil" | "round", (part,)):
+            least, most = least - 1, most + 1
+        case FilterCall("abs", (part,)):
+            least = -most
+        case Arithmetic("negate", (part,)):
+            least, most = -most, -least
+        case Arithmetic(operator, (part, LiteralTerm() as term)):
+            constant = _finite(term) or 0.0
+            if operator in "*/" and not _FACTOR_MIN <= abs(constant) <= 1 / _FACTOR_MIN:
+                return None
+            undone = _UNDO[operator](least, constant), _UNDO[operator](most, constant)
+            least, most = min(undone), max(undone)
+        case Arithmetic("+" | "*" as operator, (LiteralTerm() as term, part)):
+            return _with_bounds(Arithmetic(operator, (part, term)), least, most, place)
+        case Arithmetic("-", (LiteralTerm() as term, part)):
+            return _with_bounds(Arithmetic("-", (part, term)), -most, -least, place)
+        case _:
+            return None
+    return _with_bounds(part, *_with_room(least, most, constant), place)
+
+
+_EXACT_CASTS = (XSD + "integer", XSD + "decimal")
+_FACTOR_MIN = 1e-6  # of a constant; a product with less might be nothing as an xsd:float
+_ROOM = 2.0**-20  # more than an operation on two xsd:float may be off, as a share of them
+_ROOM_MIN = 1e-30  # more than the least xsd:float by the least factor
+_UNDO: dict[str, Callable[[float, float], float]] = {"+": sub, "-": add, "*": truediv, "/": mul}
+
+
+def _with_room(least: float, most: float, constant: float = 0.0) -> tuple[float, float]:
+    below, above = (_ROOM * (abs(one) + abs(constant)) + _ROOM_MIN for one in (least, most))
+    # Of few digits, so that the index may compare exact numbers with them, too.
+    return float(f"{least - below:.12g}"), float(f"{most + above:.12g}")
+
+
+def _between(value: Expression, least: float, most: float) -> Expression | None:
+    """That a number is between two others; None for no bounds."""
+    if least == most:
+        return Comparison(value, Operator.EQ, Literal(plain_number(least)))
+    bounds = ((Operator.GE, least), (Operator.LE, most))
+    return all_of(
+        Comparison(value, operator, Literal(plain_number(bound)))
+        for operator, bound in bounds
+        if isfinite(bound)
     )
-    return Said(_bounded(striped.SECONDS, operator, begin - _FOURTEEN_HOURS, end + _FOURTEEN_HOURS))
+
+
+def _finite(term: LiteralTerm) -> float | None:
+    """The number of a literal; None of any other, and of NaN and the infinities."""
+    atom = value_of(term).atom
+    number = to_double(atom) if atom is not None and is_number(atom) else inf
+    return number if isfinite(number) else None
+
+
+def _year_between(least: float, most: float) -> Expression | None:
+    """A year begins anywhere within fourteen hours of where it does in Greenwich."""
+    begin = _beginning(ceil(least)) - _FOURTEEN_HOURS if 1 <= least <= 9998 else -inf
+    end = _beginning(floor(most) + 1) + _FOURTEEN_HOURS if 1 <= most <= 9998 else inf
+    return _between(attribute(striped.SECONDS), begin, end)
+
+
+def _beginning(year: int) -> float:
+    """The first second of a year."""
+    return float(derived_value(b"%04d-01-01" % year, value_kind(XSD.encode() + b"date")))
 
 
 def _membership(choices: tuple[FilterExpression, ...], place: Place, *, is_negated: bool) -> Said:
@@ -391,12 +487,12 @@ def _call(name: str, arguments: tuple[FilterExpression, ...], place: Place) -> S
         case "regex", (text, LiteralTerm(), *_):
             return _search(arguments, place)
         case "langmatches", (FilterCall("lang", (Variable(),)), LiteralTerm() as wanted):
-            return _language_range(wanted.lexical.lower(), place)
+            if _is_string(wanted):
+                return _language_range(wanted.lexical.lower(), place)
     return _NOTHING
 
 
 _TESTS = {"contains": "contains", "strstarts": "starts-with", "strends": "ends-with"}
-_CASES = {"lcase": "lower-case", "ucase": "upper-case"}
 
 
 def _texts(place: Place, *, of_any: bool) -> tuple[str, ...]:
@@ -412,10 +508,24 @@ def _either(names: tuple[str, ...], test: Callable[[str], Expression]) -> Said:
 
 
 class _Text(NamedTuple):
-    """A text of a variable: in which attributes, and in which case it is looked at."""
+    """A text of a variable: in which attributes it stands, and its function ``of`` such a one."""
 
     names: tuple[str, ...]
-    case: str = ""
+    of: Expression = DOT
+
+    def at(self, name: str) -> Expression:
+        """The text of an attribute, nothing where the attribute is not there."""
+        return attribute(name) if self.of == DOT else Mapped(attribute(name), self.of)
+
+    def bounded(self, function: str, least: float, most: float) -> Expression | None:
+        """That a number which a function gives of this text is between two others."""
+        made = self.within(function)
+        ways = [_between(made.at(name), least, most) for name in self.names]
+        return None if None in ways else any_of(filter(None, ways))
+
+    def within(self, function: str, *arguments: Expression) -> _Text:
+        """A function of this text."""
+        return self._replace(of=FunctionCall(function, (self.of, *arguments)))
 
 
 def _text_of(expression: FilterExpression, place: Place) -> _Text | None:
@@ -424,10 +534,35 @@ def _text_of(expression: FilterExpression, place: Place) -> _Text | None:
             return _Text(_texts(place, of_any=False))
         case FilterCall("str", (Variable(),)):
             return _Text(_texts(place, of_any=True))
-        case FilterCall(("lcase" | "ucase") as name, (inner,)):
+        case FilterCall("concat", (LiteralTerm(before), inner)):
             text = _text_of(inner, place)
-            return None if text is None or text.case else text._replace(case=_CASES[name])
+            return text and text._replace(of=FunctionCall("concat", (Literal(before), text.of)))
+        case FilterCall(name, (inner, *constants)) if name in _OF_TEXTS:
+            text = _text_of(inner, place)
+            literals = [_constant(one) for one in constants]
+            if text is None or None in literals:
+                return None
+            return text.within(_OF_TEXTS[name], *filter(None, literals))
     return None
+
+
+_OF_TEXTS = {
+    "str": "string",
+    "lcase": "lower-case",
+    "ucase": "upper-case",
+    "substr": "substring",
+    "strbefore": "substring-before",
+    "strafter": "substring-after",
+    "concat": "concat",
+}
+
+
+def _constant(term: FilterExpression) -> Literal | None:
+    """A string or an integer as a literal of XPath."""
+    value = value_of(term) if isinstance(term, LiteralTerm) else None
+    if value is None or not isinstance(value.atom, str | int) or isinstance(value.atom, bool):
+        return None
+    return Literal(value.atom)
 
 
 def _text_test(
@@ -440,30 +575,35 @@ def _text_test(
     def test(name: str) -> Expression:
         if not needle.lexical:
             return attribute(name)
-        value: Expression = attribute(name)
-        if text.case:
-            value = FunctionCall(text.case, (value,))
-        return FunctionCall(function, (value, Literal(needle.lexical)))
+        return FunctionCall(function, (text.at(name), Literal(needle.lexical)))
 
-    return _either(text.names, test)._replace(is_exact=not text.case and not needle.language)
+    return _either(text.names, test)._replace(is_exact=text.of == DOT and not needle.language)
 
 
 def _search(arguments: tuple[FilterExpression, ...], place: Place) -> Said:
     text = _text_of(arguments[0], place)
     constants = [one.lexical for one in arguments[1:] if isinstance(one, LiteralTerm)]
-    if text is None or text.case or len(constants) < len(arguments) - 1:
+    if text is None or len(constants) < len(arguments) - 1:
         return _NOTHING
-    is_nullable = compile_pattern(*constants).is_nullable
     literals = tuple(map(Literal, constants))
+    if not compile_pattern(*constants).is_nullable:
+        found = _either(
+            text.names, lambda name: FunctionCall("matches", (text.at(name), *literals))
+        )
+    else:  # matches() takes what is not there for an empty text
+        own = FunctionCall("matches", (text.of, *literals))
+        found = _either(text.names, lambda name: attribute(name, own))
+    return found._replace(is_exact=text.of == DOT)
 
-    def test(name: str) -> Expression:
-        if not is_nullable:
-            return FunctionCall("matches", (attribute(name), *literals))
-        # matches() takes what is not there for an empty text.
-        own = FunctionCall("matches", (DOT, *literals))
-        return attribute(name, own)
 
-    return _either(text.names, test)
+def _text_is(expression: FilterExpression, term: LiteralTerm, place: Place) -> Said:
+    """A computed text that is equal to a string, or to one with a language."""
+    text = _text_of(expression, place)
+    if text is None:
+        return _NOTHING
+    wanted = Literal(term.lexical)
+    found = _either(text.names, lambda name: Comparison(text.at(name), Operator.EQ, wanted))
+    return found._replace(is_exact=False)
 
 
 def _language_range(wanted: str, place: Place) -> Said:

@@ -110,6 +110,8 @@ class RandomCase:
             return f"!({self.condition(depth - 1)})"
         variable = self.some(*VARIABLES)
         text = self.some(variable, f"str({variable})", f"lcase({variable})")
+        if self.random.random() < 0.3:
+            text = self.some(f"substr({text}, 2)", f'strafter({text}, "n")', f'concat("", {text})')
         kind = self.random.randrange(12)
         if kind < 4:
             left, right = variable, self.some(self.literal(), self.literal(), *NODES, "?y")
@@ -138,6 +140,8 @@ class RandomCase:
         return self.some(
             f"year({variable}) {self.some(*_COMPARED)} 2004",
             f"sameTerm({variable}, {self.literal()})",
+            f"{text} = {self.some(*STRINGS)}",
+            f"strlen({text}) {self.some(*_COMPARED)} {self.some('3', '4')}",
             f"str({variable}) {self.some(*_COMPARED)} {self.some(*STRINGS)}",
             "1 < 2",
         )

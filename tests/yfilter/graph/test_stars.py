@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 
@@ -14,7 +15,11 @@ from formats.graph.taxonomy import read_taxonomy
 from tests.yfilter.evaluated import select
 from tests.yfilter.graph.random_graphs import PROLOGUE_OF_DATA, RandomCase
 from yfilter.graph.graph_query import parse_graph_query, with_classes_above
+from yfilter.graph.join import MessageGraph
+from yfilter.graph.join_program import JoinProgram
 from yfilter.graph.stars import ALTERNATIVES_MAX, GraphPart, graph_part
+from yfilter.language.budget import Budget
+from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_path
 from yfilter.language.query_text import unparse
 
@@ -105,7 +110,17 @@ def paths_of(part: GraphPart) -> list[str]:
             "/g/d[:p[@w >= 1072864800][@w <= 1104588000]]",
             NECESSARY,
         ),
-        ("?x :p ?y FILTER(?y + 1 > 5)", "/g/d[:p]", NECESSARY),
+        ("?x :p ?y FILTER(?y + 1 > 5)", "/g/d[:p[@n >= 3.99999523163]]", NECESSARY),
+        (
+            "?x :p ?y FILTER(lcase(str(?x)) = 'a')",
+            '/g/d[@s/lower-case(.) = "a"][:p]',
+            NECESSARY,
+        ),
+        (
+            "?x :p ?y FILTER(strlen(str(?x)) > 5)",
+            "/g/d[@s/string-length(.) >= 5][:p]",
+            NECESSARY,
+        ),
         ("?x :p ?y ; :q ?z FILTER(?y < ?z)", "/g/d[:p][:q]", NECESSARY),
         ("?x :p ?y FILTER EXISTS { ?x :q 'a' }", '/g/d[:p][:q[@v = "a"]]', NECESSARY),
         ("?x :p ?y FILTER NOT EXISTS { ?x :q 'a' }", "/g/d[:p]", NECESSARY),
@@ -233,6 +248,45 @@ def test_numbers_are_compared_as_they_are_written(seed: int) -> None:
             is_selected = any(select(path, graph.stream) for path in part.paths)
             assert is_selected or not has_solution, (query, graph.data)
             assert has_solution or not is_selected or not part.is_exact, (query, graph.data)
+
+
+COMPUTED: tuple[tuple[str, Callable[[Decimal], Decimal]], ...] = (
+    ("?y + 0.1", lambda value: value + Decimal("0.1")),
+    ("1000000 - ?y", lambda value: 1_000_000 - value),
+    ("?y * 0.7", lambda value: value * Decimal("0.7")),
+    ("-3 * ?y - 5", lambda value: -3 * value - 5),
+    ("?y / -8e0", lambda value: value / -8),
+    ("abs(?y - 7)", lambda value: abs(value - 7)),
+    ("floor(?y * 1.1)", lambda value: (value * Decimal("1.1")).to_integral_value("ROUND_FLOOR")),
+    ("round(-?y)", lambda value: (-value).to_integral_value()),
+    ("ceil(?y)", lambda value: value.to_integral_value("ROUND_CEILING")),
+    ("xsd:decimal(str(?y)) + 1", lambda value: value + 1),
+    ("xsd:integer(?y) + 1", lambda value: value.to_integral_value("ROUND_DOWN") + 1),
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_of_computed_numbers_lose_no_graph(seed: int) -> None:
+    """By filters evaluated one by one."""
+    random = Random(seed)
+    selected = solved = 0
+    for _ in range(150):
+        value = random.choice(("0", "10", "0.1", "-2.5", "16777217", "999999", "0.30000001"))
+        computed, compute = random.choice(COMPUTED)
+        bound = near(random, f"{compute(Decimal(value)):f}")
+        operator = random.choice(("<", "<=", ">", ">=", "="))
+        query = parse_graph_query(
+            f"{PROLOGUE} ASK {{ ?x :p ?y FILTER({computed} {operator} {bound}) }}"
+        )
+        data = f"{PROLOGUE_OF_DATA} :s :p {near(random, value)} ."
+        stream = read_graph(data.encode(), GraphSyntax.TRIG)
+        is_selected = any(select(path, stream) for path in graph_part(query).paths)
+        has_solution = JoinProgram(query.where, ()).holds(
+            MessageGraph(stream), Budget(EvaluationLimits())
+        )
+        assert is_selected or not has_solution, (computed, operator, bound, data)
+        selected, solved = selected + is_selected, solved + has_solution
+    assert 40 < solved <= selected < 150, (solved, selected)
 
 
 CLOSED = (
