@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -24,7 +25,7 @@ from yfilter.graph.term_values import (
     read,
     value_of,
 )
-from yfilter.language.atoms import atom_text, cast, is_number
+from yfilter.language.atoms import arithmetic, atom_text, cast, is_number, negate
 from yfilter.language.budget import Budget
 from yfilter.language.function_library import CHARGED, NUMBER_FUNCTIONS, STRING_FUNCTIONS
 from yfilter.language.temporal import Temporal, duration_text
@@ -82,9 +83,14 @@ def _of_pattern(name: str, *, keeps: bool = False) -> Function:
     return called
 
 
-def _of_number(name: str) -> Function:
-    function = NUMBER_FUNCTIONS[name]
-    return _of_terms(lambda value: computed(function, value.atom) if _has_number(value) else None)
+def _of_numbers(function: Callable[..., Any]) -> Function:
+    def called(values: Values, _budget: Budget) -> TermValue | None:
+        numbers = [value.atom for value in values]
+        if any(number is None or not is_number(number) for number in numbers):
+            return None
+        return computed(function, *numbers)
+
+    return called
 
 
 def _of_moment(function: Callable[[Temporal], Any], *, has_clock: bool = False) -> Function:
@@ -111,10 +117,6 @@ def _is_of(kind: type) -> Function:
     return lambda values, _budget: of_truth(
         not values[0].is_literal and isinstance(values[0].term, kind)
     )
-
-
-def _has_number(value: TermValue) -> bool:
-    return value.atom is not None and is_number(value.atom)
 
 
 def _string(value: TermValue) -> TermValue | None:
@@ -207,7 +209,9 @@ FUNCTIONS: dict[str, Function] = {
     "isiri": _is_of(Iri),
     "isblank": _is_of(BlankNode),
     "isliteral": _of_terms(lambda value: of_truth(value.is_literal)),
-    "isnumeric": _of_terms(lambda value: of_truth(_has_number(value))),
+    "isnumeric": lambda values, _budget: of_truth(
+        values[0].atom is not None and is_number(values[0].atom)
+    ),
     "sameterm": _of_terms(lambda one, other: of_truth(one.term == other.term)),
     "strlang": _of_terms(_with_language),
     "strdt": _of_terms(_with_datatype),
@@ -224,10 +228,14 @@ FUNCTIONS: dict[str, Function] = {
     "encode_for_uri": _of_text(lambda text: quote(text, safe="-_.~")),
     "regex": _of_pattern("matches"),
     "replace": _of_pattern("replace", keeps=True),
-    "abs": _of_number("abs"),
-    "ceil": _of_number("ceiling"),
-    "floor": _of_number("floor"),
-    "round": _of_number("round"),
+    "+": _of_numbers(partial(arithmetic, "+")),
+    "-": _of_numbers(lambda *of: negate(*of) if len(of) == 1 else arithmetic("-", *of)),
+    "*": _of_numbers(partial(arithmetic, "*")),
+    "/": _of_numbers(partial(arithmetic, "div")),
+    "abs": _of_numbers(NUMBER_FUNCTIONS["abs"]),
+    "ceil": _of_numbers(NUMBER_FUNCTIONS["ceiling"]),
+    "floor": _of_numbers(NUMBER_FUNCTIONS["floor"]),
+    "round": _of_numbers(NUMBER_FUNCTIONS["round"]),
     "year": _of_moment(lambda moment: moment.year),
     "month": _of_moment(lambda moment: moment.local.month),
     "day": _of_moment(lambda moment: moment.local.day),

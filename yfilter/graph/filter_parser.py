@@ -536,10 +536,10 @@ class FilterParser(TermParser, ABC):
             token = self.peek()
             if token.is_symbol("+", "-"):
                 self.take()
-                left = sparql.Arithmetic(token.text, (left, self._product(self._unary())))
+                left = sparql.FilterCall(token.text, (left, self._product(self._unary())))
             elif token.kind is TokenKind.NUMBER and token.text[0] in "+-":
                 self.take()  # ?x -1
-                left = sparql.Arithmetic(
+                left = sparql.FilterCall(
                     token.text[0], (left, self._product(number(token.text[1:])))
                 )
             else:
@@ -552,7 +552,7 @@ class FilterParser(TermParser, ABC):
             if not token.is_symbol("*", "/"):
                 return left
             self.take()
-            left = sparql.Arithmetic(token.text, (left, self._unary()))
+            left = sparql.FilterCall(token.text, (left, self._unary()))
         raise self._too_many()
 
     def _too_many(self) -> ProfileRefused:
@@ -567,8 +567,8 @@ class FilterParser(TermParser, ABC):
             if token.text == "!":
                 return sparql.Not(operand)
             if token.text == "-":
-                return sparql.Arithmetic("negate", (operand,))
-            return sparql.Arithmetic("+", (sparql.LiteralTerm("0", INTEGER), operand))
+                return sparql.FilterCall("-", (operand,))
+            return sparql.FilterCall("+", (sparql.LiteralTerm("0", INTEGER), operand))
         return self._primary()
 
     def _primary(self) -> sparql.FilterExpression:

@@ -31,11 +31,9 @@ from yfilter.graph.group_variables import (
 )
 from yfilter.graph.term_values import (
     TermValue,
-    arithmetic,
     compared,
     effective_truth,
     negated,
-    negative,
     of_truth,
     value_of,
 )
@@ -95,11 +93,6 @@ class FilterCompiler:
             case sparql.Iri() | sparql.LiteralTerm():
                 constant = value_of(expression)
                 return lambda _run: constant
-            case sparql.Arithmetic("negate", (operand,)):
-                inner = self.expression(operand)
-                return lambda run: negative(inner(run))
-            case sparql.Arithmetic(operator, operands):
-                return _arithmetic(operator, [*map(self.expression, operands)])
             case sparql.FilterCall("bound"):
                 return self._truth(expression)
             case sparql.FilterCall("if", (condition, one, other)):
@@ -147,16 +140,6 @@ def _membership(operand: op.Expression, choices: list[op.Expression]) -> op.Cond
         return truth
 
     return hold
-
-
-def _arithmetic(operator: str, operands: list[op.Expression]) -> op.Expression:
-    def value(run: op.Run) -> TermValue | None:
-        result = operands[0](run)
-        for operand in operands[1:]:
-            result = arithmetic(operator, result, operand(run))
-        return result
-
-    return value
 
 
 def _choice(test: op.Condition, one: op.Expression, other: op.Expression) -> op.Expression:

@@ -21,9 +21,9 @@ from yfilter.graph.group_variables import variables_of
 from yfilter.language.trees import nodes_of, split
 
 _OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
-SAID_FUNCTIONS = frozenset(name for name in FUNCTIONS if ":" not in name) | _OF_UNKNOWN
+CASTS = frozenset(name for name in FUNCTIONS if ":" in name)
+SAID_FUNCTIONS = frozenset(name for name in FUNCTIONS if name[0].isalpha()) - CASTS | _OF_UNKNOWN
 """The functions that a tree may have, beside the casts."""
-CASTS = frozenset(FUNCTIONS) - SAID_FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def is_said(call: sparql.FilterCall) -> bool:
     """Whether the tree has this function, for what it is called with."""
     if call.name in ("regex", "replace"):
         return all(isinstance(argument, sparql.LiteralTerm) for argument in call.arguments[1:])
-    return call.name in SAID_FUNCTIONS or call.name in CASTS
+    return call.name in FUNCTIONS or call.name in _OF_UNKNOWN
 
 
 def necessary_part(draft: sparql.Group) -> sparql.Group:

@@ -110,16 +110,9 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """``operator``: ``+ - * /``, or ``negate`` of one operand."""
-
-    operator: str
-    operands: tuple[FilterExpression, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FilterCall:
-    """A built-in function, ``name`` in lower case, or a cast, ``name`` the IRI of its datatype."""
+    """A built-in function, ``name`` in lower case; a cast, ``name`` the IRI of its datatype; or
+    ``+ - * /`` of two operands, ``-`` of one."""
 
     name: str
     arguments: tuple[FilterExpression, ...]
@@ -132,7 +125,7 @@ class Exists:
 
 
 FilterExpression: TypeAlias = (
-    Term | FilterComparison | AllOf | AnyOf | Not | Membership | Arithmetic | FilterCall | Exists
+    Term | FilterComparison | AllOf | AnyOf | Not | Membership | FilterCall | Exists
 )
 
 

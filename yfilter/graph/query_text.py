@@ -178,9 +178,9 @@ def expression_text(expression: sparql.FilterExpression) -> str:
         case sparql.Membership(operand, choices, is_negated):
             word = "NOT IN" if is_negated else "IN"
             return f"{_part_text(operand)} {word} ({', '.join(map(expression_text, choices))})"
-        case sparql.Arithmetic(operator, operands):
-            if operator == "negate":
-                return f"- {_part_text(operands[0])}"
+        case sparql.FilterCall("-", (operand,)):
+            return f"- {_part_text(operand)}"
+        case sparql.FilterCall("+" | "-" | "*" | "/" as operator, operands):
             return f" {operator} ".join(map(_part_text, operands))
         case sparql.FilterCall(name, arguments):
             called = f"<{name}>" if ":" in name else name
@@ -193,8 +193,6 @@ def expression_text(expression: sparql.FilterExpression) -> str:
 
 def _part_text(expression: sparql.FilterExpression) -> str:
     text = expression_text(expression)
-    if isinstance(
-        expression, sparql.Iri | sparql.LiteralTerm | sparql.Variable | sparql.FilterCall
-    ):
-        return text
-    return f"({text})"
+    is_call = isinstance(expression, sparql.FilterCall) and expression.name[0].isalpha()
+    is_one = is_call or isinstance(expression, sparql.Iri | sparql.LiteralTerm | sparql.Variable)
+    return text if is_one else f"({text})"

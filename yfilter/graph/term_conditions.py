@@ -30,7 +30,6 @@ from formats.graph.vocabulary import RDF, XSD
 from yfilter.graph.query_ast import (
     AllOf,
     AnyOf,
-    Arithmetic,
     FilterCall,
     FilterComparison,
     FilterExpression,
@@ -99,18 +98,15 @@ _NOTHING = Said(None)
 def condition_of(expression: FilterExpression, place: Place) -> Said:
     """What a filter asks of its only variable, at a place of it that has a value."""
     match expression:
-        case AllOf(parts):
+        case AllOf(parts) | AnyOf(parts):
             said = [condition_of(part, place) for part in parts]
             known = [one.condition for one in said if one.condition is not None]
-            exact = all(one.is_exact for one in said)
-            return Said(all_of(known), exact, any(one.may_fail for one in said))
-        case AnyOf(parts):
-            said = [condition_of(part, place) for part in parts]
-            known = [one.condition for one in said if one.condition is not None]
-            if len(known) < len(said):
+            is_any = isinstance(expression, AnyOf)
+            if is_any and len(known) < len(said):
                 return _NOTHING
             exact = all(one.is_exact for one in said)
-            return Said(any_of(known), exact, any(one.may_fail for one in said))
+            joined = any_of(known) if is_any else all_of(known)
+            return Said(joined, exact, any(one.may_fail for one in said))
         case Not(operand):
             inner = condition_of(operand, place)
             if inner.condition is None or not inner.is_exact:
@@ -232,9 +228,6 @@ def _comparison(
             if isinstance(right, Iri) or not _has_value(right):
                 return _of_terms(operator, right, place)
             return _of_values(operator, right, place)
-        case FilterCall("str", (Variable(),)) if _is_string(right):
-            names = _texts(place, of_any=True)
-            return _either(names, lambda name: _ordered(name, operator, right))
         case FilterCall("lang", (Variable(),)) if _is_string(right):
             return _of_language(operator, right.lexical, place)
         case FilterCall("datatype", (Variable(),)) if isinstance(right, Iri):
@@ -243,7 +236,7 @@ def _comparison(
         return _NOTHING
     if _finite(right) is not None:
         return _of_number(left, operator, right, place)
-    return _text_is(left, right, place) if operator is Operator.EQ else _NOTHING
+    return _of_text(left, operator, right, place)
 
 
 def _is_string(term: Iri | LiteralTerm) -> TypeGuard[LiteralTerm]:
@@ -263,12 +256,8 @@ def _of_terms(operator: Operator, term: Iri | LiteralTerm, place: Place) -> Said
         same = term_condition(term, place)
         return Said(_not(same), isinstance(term, Iri), isinstance(term, LiteralTerm))
     if _is_string(term) and place.is_object:
-        return Said(_ordered(striped.STRING, operator, term), True)
+        return Said(compared(striped.STRING, operator, term.lexical), True)
     return _NOTHING
-
-
-def _ordered(name: str, operator: Operator, term: LiteralTerm) -> Expression:
-    return compared(name, operator, term.lexical)
 
 
 def _of_values(operator: Operator, term: LiteralTerm, place: Place) -> Said:
@@ -299,16 +288,16 @@ def _is_short(number: float) -> bool:
     return is_whole or float(f"{number:.{_FLOAT_DIGITS}g}") == number
 
 
-def _bounded(name: str, operator: Operator, least: float, most: float) -> Expression:
-    """A comparison with something between two numbers."""
-    if operator in (Operator.LT, Operator.LE):
-        return compared(name, Operator.LE, plain_number(most))
-    if operator in (Operator.GT, Operator.GE):
-        return compared(name, Operator.GE, plain_number(least))
-    if least == most:
-        return compared(name, Operator.EQ, plain_number(least))
-    lower = compared(name, Operator.GE, plain_number(least))
-    return And((lower, compared(name, Operator.LE, plain_number(most))))
+def _bounded(name: str, operator: Operator, least: float, most: float) -> Expression | None:
+    """A comparison of an attribute with something between two numbers."""
+    return _between(attribute(name), *_limits(operator, least, most))
+
+
+def _limits(operator: Operator, least: float, most: float) -> tuple[float, float]:
+    """Between which numbers a number is that compares so with something between two numbers."""
+    is_open_below = operator in (Operator.LT, Operator.LE)
+    is_open_above = operator in (Operator.GT, Operator.GE)
+    return -inf if is_open_below else least, inf if is_open_above else most
 
 
 def plain_number(value: float) -> int | Decimal | float:
@@ -353,9 +342,7 @@ def _of_number(
     number = _finite(right)
     if number is None or operator is Operator.NE:
         return _NOTHING
-    least = -inf if operator in (Operator.LT, Operator.LE) else number
-    most = inf if operator in (Operator.GT, Operator.GE) else number
-    return Said(_with_bounds(left, least, most, place))
+    return Said(_with_bounds(left, *_limits(operator, number, number), place))
 
 
 def _with_bounds(
@@ -389,18 +376,18 @@ def _with_bounds(
             least, most = least - 1, most + 1
         case FilterCall("abs", (part,)):
             least = -most
-        case Arithmetic("negate", (part,)):
+        case FilterCall("-", (part,)):
             least, most = -most, -least
-        case Arithmetic(operator, (part, LiteralTerm() as term)):
+        case FilterCall("+" | "-" | "*" | "/" as operator, (part, LiteralTerm() as term)):
             constant = _finite(term) or 0.0
             if operator in "*/" and not _FACTOR_MIN <= abs(constant) <= 1 / _FACTOR_MIN:
                 return None
             undone = _UNDO[operator](least, constant), _UNDO[operator](most, constant)
             least, most = min(undone), max(undone)
-        case Arithmetic("+" | "*" as operator, (LiteralTerm() as term, part)):
-            return _with_bounds(Arithmetic(operator, (part, term)), least, most, place)
-        case Arithmetic("-", (LiteralTerm() as term, part)):
-            return _with_bounds(Arithmetic("-", (part, term)), -most, -least, place)
+        case FilterCall("+" | "*" as operator, (LiteralTerm() as term, part)):
+            return _with_bounds(FilterCall(operator, (part, term)), least, most, place)
+        case FilterCall("-", (LiteralTerm() as term, part)):
+            return _with_bounds(FilterCall("-", (part, term)), -most, -least, place)
         case _:
             return None
     return _with_bounds(part, *_with_room(least, most, constant), place)
@@ -596,14 +583,14 @@ def _search(arguments: tuple[FilterExpression, ...], place: Place) -> Said:
     return found._replace(is_exact=text.of == DOT)
 
 
-def _text_is(expression: FilterExpression, term: LiteralTerm, place: Place) -> Said:
-    """A computed text that is equal to a string, or to one with a language."""
-    text = _text_of(expression, place)
-    if text is None:
+def _of_text(left: FilterExpression, operator: Operator, right: LiteralTerm, place: Place) -> Said:
+    """A comparison of a computed text with a string, or with one that has a language."""
+    text = _text_of(left, place)
+    if text is None or (text.of != DOT and operator is not Operator.EQ):
         return _NOTHING
-    wanted = Literal(term.lexical)
-    found = _either(text.names, lambda name: Comparison(text.at(name), Operator.EQ, wanted))
-    return found._replace(is_exact=False)
+    wanted = Literal(right.lexical)
+    found = _either(text.names, lambda name: Comparison(text.at(name), operator, wanted))
+    return found._replace(is_exact=text.of == DOT and _is_string(right))
 
 
 def _language_range(wanted: str, place: Place) -> Said:

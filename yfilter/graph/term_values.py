@@ -10,7 +10,7 @@ from collections.abc import Callable
 from formats.graph.vocabulary import XSD
 from yfilter.graph.query_ast import GroundTerm, LiteralTerm
 from yfilter.language import atoms
-from yfilter.language.atoms import atom_text, from_text, is_number, type_name
+from yfilter.language.atoms import atom_text, from_text, type_name
 from yfilter.language.comparison import Operator
 from yfilter.language.nodes import Atom, DynamicError
 from yfilter.language.temporal import Temporal
@@ -122,21 +122,6 @@ def compared(left: TermValue | None, relation: Operator, right: TermValue | None
         return atoms.compare(one, relation, other)
     except DynamicError:  # of values of two kinds
         return relation is Operator.NE if is_equality else None
-
-
-def arithmetic(operator: str, left: TermValue | None, right: TermValue | None) -> TermValue | None:
-    """``+ - * /`` of two numbers."""
-    if left is None or right is None or left.atom is None or right.atom is None:
-        return None
-    if not (is_number(left.atom) and is_number(right.atom)):
-        return None
-    name = "div" if operator == "/" else operator
-    return computed(atoms.arithmetic, name, left.atom, right.atom)
-
-
-def negative(value: TermValue | None) -> TermValue | None:
-    """Unary minus."""
-    return None if value is None or value.atom is None else computed(atoms.negate, value.atom)
 
 
 def negated(truth: bool | None) -> bool | None:

@@ -12,7 +12,6 @@ from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
     AnyOf,
-    Arithmetic,
     Bind,
     Exists,
     Filter,
@@ -187,7 +186,7 @@ class RandomPattern:
             case 2:
                 return FilterComparison(variable, random.choice(ORDERS), number)
             case 3:
-                left = Arithmetic(random.choice("+-*"), (variable, number))
+                left = FilterCall(random.choice("+-*"), (variable, number))
                 return FilterComparison(left, random.choice(ORDERS), number)
             case 4:
                 return FilterCall("bound", (variable,))

@@ -11,7 +11,6 @@ from yfilter.graph.query_ast import (
     AllOf,
     Alternatives,
     AnyOf,
-    Arithmetic,
     Bind,
     Closure,
     Exists,
@@ -193,9 +192,9 @@ def compared(left: object, operator: str, right: object) -> FilterComparison:
         (
             "(?x -1 * 2 > -?y)",
             compared(
-                Arithmetic("-", (X, Arithmetic("*", (integer(1), integer(2))))),
+                FilterCall("-", (X, FilterCall("*", (integer(1), integer(2))))),
                 ">",
-                Arithmetic("negate", (Y,)),
+                FilterCall("-", (Y,)),
             ),
         ),
         (
