@@ -37,13 +37,11 @@ from benchmarks.samples import mean, median
 from formats import ElementStream, parse_text
 from formats.kernel import build_info
 from formats.text import to_text
-from yfilter.compiled_deciders import render
+from yfilter.compiled_deciders import Renderer, render
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import Node
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
-from yfilter.language.result_planner import WHOLE_MESSAGE, result_plan
-from yfilter.language.results import ResultWriter
 from yfilter.operators.evaluation import Evaluation
 
 _Elements: TypeAlias = "list[lxml.etree._Element]"
@@ -171,23 +169,23 @@ def _report_distinct(
     by_saxon = _by_saxon(forms, messages, rounds, clock) if find_spec("saxonche") else None
     for number, case in enumerate(forms):
         profile = _registered(case.profile.replace(_BINDS, _EACH).format())
-        plan = result_plan(profile)
         streams = [parse_text(message) for message in messages]
         bound = [[node.number for node in _selected(profile, s)] for s in streams]
         total = sum(map(len, bound))
         own: list[float] = []
         theirs: list[float] = []
         again: list[float] = []
+        renderer = Renderer(streams[0])
         for _ in range(rounds):
             passed = [0, 0, 0]
             for message, bindings in zip(messages, bound, strict=True):
                 stream = parse_text(message)
                 start = clock()
-                writer = ResultWriter(stream)
-                writer.results(plan, bindings)
+                renderer.show(stream)
+                renderer.results(profile, bindings)
                 made = clock()
                 for binding in bindings:
-                    writer.results(plan, (binding,))
+                    renderer.results(profile, (binding,))
                 passed[0] += made - start
                 passed[1] += clock() - made
             for message in messages:
@@ -203,7 +201,7 @@ def _report_distinct(
             results = "".join(
                 _canonical(result)
                 for stream, bindings in zip(streams, bound, strict=True)
-                for result in ResultWriter(stream).results(plan, bindings)
+                for result in Renderer(stream).results(profile, bindings)
             )
             if results != _canonical(f"<all>{saxon_results}</all>".encode())[5:-6]:
                 raise WrongAnswers(f"{case.name}: Saxon's results differ")
@@ -220,11 +218,11 @@ def _report_distinct(
             to_text(stream)
             passed_ns += clock() - start
         written.append(passed_ns / 1000 / len(messages))
-        writer = ResultWriter(stream)
+        writer = Renderer(stream).writer
         writer.whole_message()
         start = clock()
         for _ in range(_MANY):
-            writer.results(WHOLE_MESSAGE, (0,))
+            writer.whole_message()
         again.append((clock() - start) / _MANY)
     report.figure("to_text_us", "a message written", median(written), "us")
     report.figure("message_again_ns", "message, written before", median(again), "ns")

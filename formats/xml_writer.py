@@ -66,7 +66,7 @@ class XmlWriter:
         """
         attributes = list(attributes)
         names = tuple([attribute for attribute, _ in attributes])
-        own = _own_declarations(name, names, tuple(declarations))
+        own = own_declarations(name, names, tuple(declarations))
         pairs = [(str(attribute), _legal(value)) for attribute, value in attributes]
         self._start(str(name), own.items(), pairs)
 
@@ -214,7 +214,7 @@ def _is_plain_inside(stream: ElementStream, element: int) -> bool:
 
 
 @lru_cache(maxsize=1024)  # PERF: results have few kinds of elements
-def _own_declarations(
+def own_declarations(
     name: QualifiedName,
     attributes: tuple[QualifiedName, ...],
     declarations: tuple[tuple[str, str], ...],

@@ -17,9 +17,10 @@ from yfilter.language.budget import Budget
 from yfilter.language.function_library import falls_back
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
-from yfilter.language.result_planner import result_plan
-from yfilter.language.results import result_writer
+from yfilter.operators.compiler import Compiler, returned
 from yfilter.operators.evaluation import Evaluation
+from yfilter.operators.operators import MessageColumns, OperatorTable
+from yfilter.operators.returns import ResultWriter
 
 # -------------------------------------------------------------------------------------------------
 # Return template + bindings -> the results of one profile for one message.
@@ -49,7 +50,29 @@ def render(
     ``bindings`` are the elements of the profile's matching path (``matching_path.py``), in any
     order.  Empty means that the profile does not match after all.  Raises MatchLimitExceeded.
     """
-    return result_writer(stream, limits).results(result_plan(profile), sorted(set(bindings)))
+    return Renderer(stream, limits).results(profile, sorted(set(bindings)))
+
+
+class Renderer:
+    """``results`` of profiles on the message shown last, which ``writer`` writes."""
+
+    def __init__(
+        self, stream: ElementStream, limits: EvaluationLimits = DEFAULT_EVALUATION_LIMITS
+    ) -> None:
+        self._columns = MessageColumns()
+        self._operators = OperatorTable(self._columns, limits, Compiler)
+        self.show(stream)
+
+    def show(self, stream: ElementStream) -> None:
+        """A message."""
+        self._columns.bind_columns(stream)
+        self._operators.begin(stream)
+        self.writer = ResultWriter(stream, self._operators)
+
+    def results(self, profile: Profile, bindings: Sequence[int]) -> list[bytes]:
+        """The documents of one profile; ``bindings`` ascend.  Raises MatchLimitExceeded."""
+        number = self._operators.acquire(returned(profile))
+        return self.writer.results(self._operators.operator(number), bindings)
 
 
 # -------------------------------------------------------------------------------------------------

@@ -50,14 +50,13 @@ from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Ways, ways_of
 from yfilter.language.budget import too_much_time
-from yfilter.language.interpreted_result import first_told, selected, tells_failures
+from yfilter.language.failures import first_told, tells_failures
+from yfilter.language.interpreted_result import selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
-from yfilter.language.result_planner import plan_of_bindings, plan_of_bound
-from yfilter.language.results import NO_PLAN, ResultWriter, result_writer
 from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in
 from yfilter.matches import (
     PAUSE,
@@ -68,7 +67,9 @@ from yfilter.matches import (
     RouteMatch,
     TransformationMatch,
 )
+from yfilter.operators.compiler import Returned, returned
 from yfilter.operators.operators import OperatorTable
+from yfilter.operators.returns import ResultWriter
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
@@ -78,33 +79,43 @@ from yfilter.system_clock import system_time
 # -------------------------------------------------------------------------------------------------
 # Answers: how the results of a query are made, found out when it first matches.
 #
-# A query of the index is answered by its *plan* (yfilter/language/result_plan.py), given the
-# elements that its first ``for`` clause binds and ``where`` lets through.  These the operators
-# find: the elements that a path leads to, once a message for all queries with that path, and of
-# these the ones on which a condition holds::
+# The results of a query are written by one operator (yfilter/operators/returns.pyx), given the
+# elements that its first ``for`` clause binds and ``where`` lets through.  Operators find these:
+# the elements that a path leads to, once a message for all queries with that path, and of these
+# the ones on which a condition holds::
 #
 #     for $e in /feed/item where $e/@id = "x" return …      /feed/item     [@id = "x"]
 
 
 ANSWERS_MAX = 16_384
 
-_ANY_BINDING = [0]  # of a plan that asks for none
+_ANY_BINDING = [0]  # of results that are made of none
 
 
 class Answer:
-    """``is_message``: the result is the message.  ``graph``: of a graph profile, and then there is
-    no plan.  ``paths``: what is bound, where that is known;
-    ``bound``: paths and conditions as numbers in the operator table, while it holds them."""
+    """``is_message``: the result is the message.  ``graph``: of a graph profile.  ``paths``: what
+    is bound, where that is known.  ``fails``: the results are failed assertions.
 
-    __slots__ = ("bound", "graph", "is_message", "paths", "plan")
+    Numbers in the operator table, while it holds them: ``bound``, of paths and conditions;
+    ``result``, and ``with_parts``, where the parts of ``returned`` come as pieces.  ``is_held``:
+    they are held beyond one message."""
+
+    __slots__ = (
+        *("bound", "fails", "graph", "is_held", "is_message", "paths", "result", "returned"),
+        "with_parts",
+    )
 
     def __init__(self, profile: Profile) -> None:
         part = matching_part(profile)
         self.graph = profile.body if isinstance(profile.body, GraphQuery) else None
-        self.plan = NO_PLAN if self.graph is not None else plan_of_bound(profile)
         self.is_message = delivers_message(profile.body) and part.is_verified
+        is_made = self.graph is None and not self.is_message
+        self.returned = returned(profile) if is_made else None
+        self.fails = tells_failures(profile)
         self.paths = part.bound
         self.bound: tuple[tuple[int, int], ...] = ()
+        self.result = self.with_parts = 0
+        self.is_held = False
 
 
 class Answers:
@@ -115,6 +126,7 @@ class Answers:
         self._operators = operators
         self._limits = limits
         self._graphs = GraphAnswers(limits)
+        self._writer: ResultWriter | None = None
 
     def learn(self, number: int, profile: Profile) -> Answer:
         """The answer of a query that is not among those known; it is from now on."""
@@ -122,6 +134,7 @@ class Answers:
             self.forget(next(iter(self.known)))
         answer = self.known[number] = Answer(profile)
         self._acquire(answer)
+        answer.is_held = True
         return answer
 
     def forget(self, number: int) -> None:
@@ -129,6 +142,7 @@ class Answers:
         answer = self.known.pop(number, None)
         if answer is not None:
             self._release(answer)
+            answer.is_held = False
 
     def bindings(self, answer: Answer) -> list[int]:
         """The elements that an answer is made of, on the message that the index was shown last.
@@ -149,7 +163,7 @@ class Answers:
         """The result of all profiles that deliver the message."""
         if message.document is None:
             return self._graphs.text(message.carried)
-        return result_writer(message.document, self._limits).whole_message()
+        return self.writer(message.document).whole_message()
 
     def syntax(self, message: Readings) -> str:
         """The media type of that: "" for XML."""
@@ -180,20 +194,17 @@ class Answers:
 
     def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:
         """The same, by the writer of a message, of an answer that is not the message."""
-        plan = answer.plan
-        if writer.stream.pieces and plan.binds:
-            put_in, parts = with_parts(plan.profile)
-            if parts:
-                plan = plan_of_bindings(put_in)
         cut: MatchLimitExceeded | None = None
         try:
             bindings = self.bindings(answer)
         except MatchLimitExceeded as exceeded:
-            if not tells_failures(plan.profile) or not self._limits.is_final(exceeded.code):
+            if not answer.fails or not self._limits.is_final(exceeded.code):
                 raise
             cut, bindings = exceeded, exceeded.found
+        assert answer.returned is not None
+        number = self._result(answer, answer.returned, bool(writer.stream.pieces))
         try:
-            made = writer.results(plan, bindings)
+            made = writer.results(self._operators.operator(number), bindings)
             if cut is None:
                 return made
             cut.made, cut.of = made, len(made)
@@ -201,11 +212,27 @@ class Answers:
             if cut is not None:
                 exceeded.unseen = cut.unseen
             cut = exceeded
-        return first_told(plan.profile, cut, self._limits)
+        finally:
+            if not answer.is_held:
+                self._release(answer)
+        return first_told(answer.returned.profile, cut, self._limits)
 
     def writer(self, stream: ElementStream) -> ResultWriter:
-        """That of a message."""
-        return result_writer(stream, self._limits)
+        """That of a message; the last one is kept, as many results are made of one."""
+        if self._writer is None or self._writer.stream is not stream:
+            self._writer = ResultWriter(stream, self._operators)
+        return self._writer
+
+    def _result(self, answer: Answer, made: Returned, has_pieces: bool) -> int:
+        """The number of the operator of an answer's results."""
+        if has_pieces and made.binds:
+            if not answer.with_parts:
+                profile, _parts = with_parts(made.profile)
+                answer.with_parts = self._operators.acquire(Returned(profile, True))
+            return answer.with_parts
+        if not answer.result:
+            answer.result = self._operators.acquire(made)
+        return answer.result
 
     def _elements(self, answer: Answer) -> list[int]:
         elements = self._operators.elements
@@ -238,7 +265,11 @@ class Answers:
             self._operators.release(path)
             if condition:
                 self._operators.release(condition)
+        for number in (answer.result, answer.with_parts):
+            if number:
+                self._operators.release(number)
         answer.bound = ()
+        answer.result = answer.with_parts = 0
 
 
 # -------------------------------------------------------------------------------------------------
@@ -718,7 +749,7 @@ class LocalDelivery:
             if (
                 self._limits.is_final(limit.code)
                 and number in self._local.made
-                and tells_failures(self._answer(number).plan.profile)
+                and self._answer(number).fails
             ):
                 found.append(number)
             elif numbers := array("i", self._local.open_since(number, stamp)):

@@ -49,14 +49,9 @@ from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
 from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.failures import first_told
 from yfilter.language.function_library import falls_back
-from yfilter.language.interpreted_result import (
-    Unplanned,
-    first_told,
-    interpreted,
-    interpreted_by,
-    selected,
-)
+from yfilter.language.interpreted_result import Asked, interpreted, interpreted_by, selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
@@ -162,7 +157,7 @@ class _Asked:
             profile = with_parts(query.profile)[0] if stream.pieces else query.profile
             with self._evaluator(stream) as evaluator:
                 try:
-                    return interpreted_by(evaluator, Unplanned(profile), (), self.whole_message)
+                    return interpreted_by(evaluator, Asked(profile), (), self.whole_message)
                 except MatchLimitExceeded as exceeded:
                     return first_told(profile, exceeded, self._limits)
         if query.delivers_message:
@@ -256,7 +251,7 @@ class _Deciders:
         self, profile: Profile, stream: ElementStream, _: list[int], limits: EvaluationLimits
     ) -> int:
         asked = _Asked(Readings(stream), MatchLimits(evaluation=limits))
-        return len(interpreted(Unplanned(profile), stream, (), limits, asked.whole_message))
+        return len(interpreted(Asked(profile), stream, (), limits, asked.whole_message))
 
     def evaluate_on(self, stream: ElementStream, limits: EvaluationLimits) -> MessageEvaluator:
         return MessageEvaluator(stream, limits)

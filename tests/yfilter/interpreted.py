@@ -9,7 +9,7 @@ from __future__ import annotations
 from formats.element_stream import ElementStream
 from formats.text import to_text
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.interpreted_result import Unplanned, interpreted
+from yfilter.language.interpreted_result import Asked, interpreted
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
@@ -22,7 +22,7 @@ def results(
 ) -> list[bytes]:
     """What a profile delivers of a message.  Raises MatchLimitExceeded."""
     parsed = parse_profile(profile) if isinstance(profile, str) else profile
-    return interpreted(Unplanned(parsed), stream, (), limits, lambda: to_text(stream))
+    return interpreted(Asked(parsed), stream, (), limits, lambda: to_text(stream))
 
 
 def matches(

@@ -153,7 +153,7 @@ def test_profiles_that_come_and_go_meanwhile() -> None:
 def test_of_results_that_are_too_large_the_first_are_given(
     make: type[Matcher] | type[ReferenceMatcher], order: str
 ) -> None:
-    matcher = make(MatchLimits(evaluation=EvaluationLimits(bytes_max=60)))
+    matcher = make(MatchLimits(evaluation=EvaluationLimits(bytes_max=45)))
     matcher.add(f"for $b in //b let $n := number($b/@n) {order} return <long>{{$b/@n}}</long>")
     numbers = [4, 3, 2, 1] if order else [1, 2, 3, 4]
     (found,) = matcher.deliver(b"<a><b n='1'/><b n='2'/><b n='3'/><b n='4'/></a>")
@@ -164,7 +164,7 @@ def test_of_results_that_are_too_large_the_first_are_given(
 
 
 def test_what_exceeds_a_limit_is_told_and_others_get_theirs() -> None:
-    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(bytes_max=40)))
+    matcher = Matcher(MatchLimits(evaluation=EvaluationLimits(bytes_max=30)))
     matcher.add("for $b in //b return <long>{'x' , $b/@n, 'aaaaaaaaaaaaaaaaaaaaaaa'}</long>", "l")
     matcher.add("for $b in //b return <s>{$b/c}</s>", "s")
     found = {

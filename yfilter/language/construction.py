@@ -7,7 +7,8 @@ an attribute is given twice, the first one counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -48,12 +49,16 @@ OWN_PREFIX: Final = "ns"  # of an attribute whose namespace has none
 _TAG_SIZE = 16  # a start and an end tag, roughly; what is charged is an estimate
 
 
-def written(evaluator: Evaluator, items: Iterable[Item]) -> bytes:
-    """Items as the content of nothing, side by side: a constructed element is a document."""
+def written(
+    evaluator: Evaluator, items: Iterable[Item], scope: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """Items as the content of nothing, side by side: a constructed element is a document.
+
+    ``scope``: the meanings of prefixes around them."""
     items = list(items)
 
     def write() -> bytes:
-        writer = ContentWriter(evaluator)
+        writer = ContentWriter(evaluator, scope)
         writer.items(items)
         return writer.xml.getvalue()
 
@@ -186,8 +191,10 @@ class Trees(Evaluator):
 class ContentWriter:
     """Content going into an XmlWriter; counts what that costs."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.xml = XmlWriter()
+    def __init__(
+        self, evaluator: Evaluator, scope: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.xml = XmlWriter(scope)
         self._evaluator = evaluator
 
     def items(self, items: Iterable[Item]) -> None:

@@ -1,22 +1,21 @@
-"""Results by the interpreter: of profiles, and on messages, for which no plan says all."""
+"""Results by the interpreter, for the engine that runs where nothing is compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from formats.element_stream import ElementStream
-from formats.escapes import escaped_text, escaped_value
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
+from yfilter.language.failures import failure_of
 from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.matching_path import decisive_parts, is_path, matching_path
-from yfilter.language.namespaces import SVRL_NAMESPACE
 from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -35,69 +34,59 @@ from yfilter.language.profile_limits import EvaluationLimits
 _FOCUS = Focus(DOCUMENT, 1, 1, {})
 
 
-class Planned(Protocol):
-    """The profile of a result plan, and whether it is made of given bindings."""
-
-    @property
-    def profile(self) -> ast.Profile: ...
-
-    @property
-    def binds(self) -> bool: ...
-
-
-class Unplanned(NamedTuple):
-    """A profile for which nobody has made a plan."""
+class Asked(NamedTuple):
+    """A profile, and whether it ``binds``: its results are made of given bindings."""
 
     profile: ast.Profile
     binds: bool = False
 
 
 def interpreted(
-    plan: Planned,
+    asked: Asked,
     stream: ElementStream,
     bindings: Sequence[int],
     limits: EvaluationLimits,
     whole_message: Callable[[], bytes],
     began: float = NOT_BEGUN,
 ) -> list[bytes]:
-    """The documents of a plan's profile; ``bindings`` ascend; ``began``: when somebody has begun
+    """The documents of a profile; ``bindings`` ascend; ``began``: when somebody has begun
     to make them.  Raises MatchLimitExceeded."""
     evaluator = MessageEvaluator(stream, limits)
     evaluator.began = began
-    return interpreted_by(evaluator, plan, bindings, whole_message)
+    return interpreted_by(evaluator, asked, bindings, whole_message)
 
 
 def interpreted_by(
     evaluator: MessageEvaluator,
-    plan: Planned,
+    asked: Asked,
     bindings: Sequence[int],
     whole_message: Callable[[], bytes],
 ) -> list[bytes]:
     """The same, by an evaluator that has evaluated nothing else."""
     try:
-        return _documents(plan, evaluator, bindings, whole_message)
+        return _documents(asked, evaluator, bindings, whole_message)
     except DynamicError:
         return []
 
 
 def _documents(
-    plan: Planned,
+    asked: Asked,
     evaluator: MessageEvaluator,
     bindings: Sequence[int],
     whole_message: Callable[[], bytes],
 ) -> list[bytes]:
-    body = plan.profile.body
+    body = asked.profile.body
     if is_path(body):
         if not evaluator.value(body, _FOCUS):
             return []
         return [whole_message()]
-    first = [element_node(binding) for binding in bindings] if plan.binds else None
+    first = [element_node(binding) for binding in bindings] if asked.binds else None
     if isinstance(body, ast.Constructor):
         return _enclosing(body, evaluator, first)
     cut: MatchLimitExceeded | None = None
     if isinstance(body, ast.Flwor):
         clause = body.clauses[0]
-        if first is None and _failure(body) is not None and isinstance(clause, ast.ForClause):
+        if first is None and failure_of(body) is not None and isinstance(clause, ast.ForClause):
             first, cut = _failing(evaluator, clause.path)
         items: Iterable[Item] = flwor_items(evaluator, body, _FOCUS, first)
     else:
@@ -137,56 +126,6 @@ def _failing(
             evaluator.go_on()
             return found, cut
     return found, None
-
-
-def first_told(
-    profile: ast.Profile, exceeded: MatchLimitExceeded, limits: EvaluationLimits
-) -> list[bytes]:
-    """What is told where a bound has cut the results: the failed assertions of before, and as one
-    more of them how many there are beyond, and on how many nodes nobody has looked; of anything
-    else the bound, which is raised."""
-    count, unseen = exceeded.of - len(exceeded.made), len(exceeded.unseen)
-    said = [f"{count} more"] if count or not unseen else []
-    said += [f"{unseen} not looked at"] if unseen else []
-    why = f"{exceeded.reason} [{exceeded.code}]"
-    rest = failure_more(profile, f"{' and '.join(said)}: {why}")
-    if not rest or not exceeded.made or not limits.is_final(exceeded.code):
-        raise exceeded
-    return [*exceeded.made, rest]
-
-
-def failure_more(profile: ast.Profile, said: str) -> bytes:
-    """One failed assertion more, which says something of others; b"" where the results of a
-    profile are no failed assertions."""
-    failure = _failure(profile.body)
-    if failure is None:
-        return b""
-    tag = f"svrl:{failure.name.local}"
-    given = "".join(
-        f' {name}="{escaped_value(value) if isinstance(value, str) else ""}"'
-        for name, (value, *_) in failure.attributes
-    )
-    text = f"<svrl:text>{escaped_text(said)}</svrl:text>"
-    return f'<{tag} xmlns:svrl="{SVRL_NAMESPACE}"{given}>{text}</{tag}>'.encode()
-
-
-def tells_more(profile: ast.Profile, result: bytes) -> bool:
-    """Whether ``failure_more`` made a result: it has no location."""
-    start = failure_more(profile, "").partition(b"<svrl:text>")[0]
-    return bool(start) and result.startswith(start)
-
-
-def tells_failures(profile: ast.Profile) -> bool:
-    """Whether the results of a profile are failed assertions."""
-    return _failure(profile.body) is not None
-
-
-def _failure(body: object) -> ast.Constructor | None:
-    """What SVRL says of an assertion, where the results of a profile are that."""
-    result = body.result if isinstance(body, ast.Flwor) else None
-    if isinstance(result, ast.Constructor) and result.name.namespace == SVRL_NAMESPACE:
-        return result
-    return None
 
 
 def _enclosing(

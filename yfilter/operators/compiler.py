@@ -15,6 +15,8 @@ FLWOR                                    ``Let``, ``Binding``, ``OrderBy``, ``Gr
 what is about items that are no nodes    operators of items.py; constructors, ``try``, updates
 of the message, or makes such            and calls of recursive functions, too
 other functions, arithmetic, casts       ``TextCall``, ``NumberCall``, ``Arithmetic``, …
+constructors                             ``ElementOf``, ``AttributeOf``, ``TextOf``, ``Static``
+the results of a profile                 ``Result``
 =======================================  ==================================================
 
 What depends on the message alone is one operator for all expressions that have it, and found out
@@ -27,19 +29,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from math import isnan
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
+from yfilter.language.failures import tells_failures
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
 from yfilter.language.functions import CURRENT, FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
-from yfilter.language.nodes import DOCUMENT, AnyUri
+from yfilter.language.matching_path import decisive_parts, is_path, matching_part
+from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.trees import by_identity, changed, split
-from yfilter.operators import items
+from yfilter.operators import items, returns
 from yfilter.operators import operators as op
 
 # -------------------------------------------------------------------------------------------------
@@ -185,6 +190,44 @@ Scope: TypeAlias = Mapping[str, Bound]
 _NOTHING: Scope = {}
 
 
+class Returned(NamedTuple):
+    """A profile as its results are made; ``binds``: of bindings of its first ``for`` clause, on
+    which ``where`` is not asked again, if it holds for all of them."""
+
+    profile: ast.Profile
+    binds: bool
+
+
+_RETURNED_MAX = 4_096
+_ANYWHERE = ast.PathExpression(
+    ast.Origin.MESSAGE, (ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME),)
+)
+_BINDINGS = "bindings of the first clause"  # a variable
+
+
+@lru_cache(maxsize=_RETURNED_MAX)
+def returned(profile: ast.Profile) -> Returned:
+    """What is left of a profile when ``MatchingPart.bound`` is known: equal for profiles with the
+    same results of their bindings."""
+    part = matching_part(profile)
+    flwor = profile.flwor
+    if flwor is None or not part.bound:
+        return Returned(profile, False)
+    first, *others = flwor.clauses
+    assert isinstance(first, ast.ForClause)
+    where = None if part.where_holds else flwor.where
+    clauses = (replace(first, path=_ANYWHERE), *others)
+    return Returned(_with_flwor(profile, replace(flwor, clauses=clauses, where=where)), True)
+
+
+def _with_flwor(profile: ast.Profile, flwor: ast.Flwor) -> ast.Profile:
+    body = profile.body
+    if not isinstance(body, ast.Constructor):
+        return ast.Profile(flwor, profile.text)
+    content = tuple(flwor if part is profile.flwor else part for part in body.content)
+    return ast.Profile(replace(body, content=content), profile.text)
+
+
 class Holder(Protocol):
     """Who holds symbols, attributes and shared operators for what is compiled."""
 
@@ -211,6 +254,8 @@ class Compiler:
         self._calls = 0
         self._depth = items.Depth()
         self._cells: list[Bound] = []  # the variables of the function that is compiled
+        # The paths from the message that ``let`` binds variables to, by the variables' identity.
+        self._lets: dict[int, ast.PathExpression] = {}
         self._functions: dict[object, tuple[object, items.Function]] = {}
         # Paths that were tried before, by their identity and that of the scope.
         self._paths: dict[tuple[int, int], tuple[object, object, op.Path | None]] = {}
@@ -219,8 +264,10 @@ class Compiler:
         """An expression whose variables are in scope."""
         return _COMPILED[type(expression)](self, expression, scope)
 
-    def once(self, expression: ast.Expression) -> op.Operator:
+    def once(self, expression: ast.Expression | Returned) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
+        if isinstance(expression, Returned):
+            return self._result(*expression)
         operator = self.operator(expression)
         if _is_shared(expression):
             return op.OncePerMessage(self._scratch, operator)
@@ -281,6 +328,9 @@ class Compiler:
             origin = op.FROM_MESSAGE
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
+            said = self._lets.get(id(bound))
+            if said is not None and (joined := _filtered(said, expression.steps)) is not None:
+                return self.path(joined, scope)
             if isinstance(bound, op.NodesVariable):
                 origin, source = op.FROM_NODES, bound
             elif isinstance(bound, op.Variable):
@@ -575,6 +625,8 @@ class Compiler:
         source, variable = self._bound(value, None, scope, is_let=is_let)
         inner = {**scope, clause.variable: variable}
         if isinstance(clause, ast.LetClause):
+            if isinstance(value, ast.PathExpression) and value.origin is ast.Origin.MESSAGE:
+                self._lets[id(variable)] = value
             rest = self._tuples(tuple(others), inner, end)
             return self._tried(op.Let(self._scratch, variable, source, rest))
         place = self._items() if clause.position else None
@@ -807,18 +859,10 @@ class Compiler:
         clauses = [(each.names, self._part(each.result, inner)) for each in expression.clauses]
         return items.TryCatch(self._scratch, body, clauses, variables)
 
-    def _constructed(
-        self, expression: ast.Constructor | ast.Markup | ast.Computed, scope: Scope
-    ) -> op.Operator:
-        parts = {id(part): self._part(part, scope) for part in _enclosed(expression)}
-        return items.Constructed(self._scratch, self._depth, expression, parts)
-
     def _piece(self, expression: ast.Part, scope: Scope) -> op.Operator:
-        bound = self._path_operator(ast.variable(expression.variable), scope)
-        own = self._items()
-        made = self.operator(expression.expression, {ast.PART_VARIABLE: own})
-        root = self._scratch.number_of(DOCUMENT)
-        return items.Part(self._scratch, expression.digest, bound, own, made, root)
+        element = scope[expression.variable]
+        made = self.operator(expression.expression, {ast.PART_VARIABLE: element})
+        return returns.PartOf(self._scratch, element, expression.digest, made)
 
     def _transform(self, expression: ast.Transform, scope: Scope) -> op.Operator:
         copies = []
@@ -845,6 +889,96 @@ class Compiler:
     def _literal(self, expression: ast.Literal, scope: Scope) -> op.Operator:
         return op.Constant([expression.value])
 
+    # -- constructors and results
+
+    def _element(
+        self, expression: ast.Constructor, scope: Scope, *, encloses: bool = False
+    ) -> returns.ElementOf:
+        """``encloses``: what its decisive parts yield decides whether it is a result."""
+        decisive = list(map(id, decisive_parts(expression))) if encloses else []
+        parts: dict[int, op.Operator] = {}
+
+        def compiled(part: str | ast.Expression) -> str | op.Operator:
+            if isinstance(part, str):
+                return part
+            operator = self._part(part, scope)
+            if isinstance(operator, returns.ElementOf):
+                parts.update(operator.items_of.parts)
+            else:
+                parts[id(part)] = operator
+            return returns.Decisive(operator) if id(part) in decisive else operator
+
+        values = [[compiled(part) for part in value] for _, value in expression.attributes]
+        content = [compiled(part) for part in expression.content]
+        made = items.Constructed(self._scratch, self._depth, expression, parts)
+        attributes = [
+            returns.AttributeOf(name, value, made)
+            for (name, _), value in zip(expression.attributes, values, strict=True)
+        ]
+        return returns.ElementOf(expression, attributes, content, made)
+
+    def _markup(self, expression: ast.Markup, scope: Scope) -> op.Operator:
+        made = items.Constructed(self._scratch, self._depth, expression, {})
+        return returns.Static(expression.written(plain=True), made)
+
+    def _computed(self, expression: ast.Computed, scope: Scope) -> op.Operator:
+        name = expression.name
+        content = self._part(expression.content, scope)
+        parts = {id(expression.content): content}
+        if isinstance(name, ast.Expression):
+            parts[id(name)] = self._part(name, scope)
+        made = items.Constructed(self._scratch, self._depth, expression, parts)
+        if expression.kind is ast.NodeKind.TEXT:
+            return returns.TextOf(content, made)
+        is_attribute = expression.kind is ast.NodeKind.ATTRIBUTE
+        if is_attribute and isinstance(name, QualifiedName) and not name.namespace:
+            return returns.AttributeOf(name, [content], made)
+        return made
+
+    def _result(self, profile: ast.Profile, binds: bool) -> op.Operator:
+        """The results of a profile."""
+        body, flwor = profile.body, profile.flwor
+        if is_path(body):
+            return returns.Result(self._truth("exists", body, _NOTHING), is_message=True)
+        first = flwor.clauses[0] if flwor is not None and flwor.clauses else None
+        if flwor is None or not isinstance(first, ast.ForClause):
+            return self._written_once(body, _NOTHING, None)
+        others = flwor.clauses[1:]
+        is_plain = not first.position and not flwor.order and flwor.group is None
+        if binds and body is flwor and is_plain:
+            each = self._variable()
+            rest = self._flwor(replace(flwor, clauses=others), {first.variable: each})
+            return returns.Result(rest, each)
+        fails = tells_failures(profile)
+        if not binds and not fails:
+            return self._written_once(body, _NOTHING, None)
+        all_of_them = self._nodes_variable()
+        clauses = (replace(first, path=ast.variable(_BINDINGS)), *others)
+        bound = _with_flwor(profile, replace(flwor, clauses=clauses)).body
+        base: op.Operator | None = None
+        condition: op.Operator | None = None
+        if not binds:
+            path, asked = first.path.divided()
+            base = self._part(path, _NOTHING)
+            condition = None if asked is None else self._part(asked, _NOTHING)
+        return self._written_once(bound, {_BINDINGS: all_of_them}, all_of_them, base, condition)
+
+    def _written_once(
+        self,
+        body: ast.Expression,
+        scope: Scope,
+        variable: op.NodesVariable | None,
+        base: op.Operator | None = None,
+        condition: op.Operator | None = None,
+    ) -> op.Operator:
+        encloses = isinstance(body, ast.Constructor)
+        operator: op.Operator
+        if isinstance(body, ast.Constructor):
+            operator = self._element(body, scope, encloses=True)
+        else:
+            operator = self.operator(body, scope)
+        return returns.Result(operator, variable, encloses=encloses, base=base, condition=condition)
+
 
 _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.PathExpression: Compiler._path_operator,
@@ -865,9 +999,9 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.FunctionCall: Compiler._call,
     ast.Typeswitch: Compiler._typeswitch,
     ast.TryCatch: Compiler._try_catch,
-    ast.Constructor: Compiler._constructed,
-    ast.Markup: Compiler._constructed,
-    ast.Computed: Compiler._constructed,
+    ast.Constructor: Compiler._element,
+    ast.Markup: Compiler._markup,
+    ast.Computed: Compiler._computed,
     ast.Part: Compiler._piece,
     ast.Transform: Compiler._transform,
     ast.Update: Compiler._update,
@@ -890,23 +1024,6 @@ def _height(expression: ast.Expression) -> int:
     """How deep expressions are in each other in one."""
     inner = (*expression.same_focus(), *expression.new_focus())
     return 1 + max(map(_height, inner), default=0)
-
-
-def _enclosed(constructor: ast.Expression) -> Iterator[ast.Expression]:
-    """The expressions in a constructor whose values its content is made of."""
-    match constructor:
-        case ast.Constructor(_, attributes, _, content):
-            for _, value in attributes:
-                yield from (part for part in value if not isinstance(part, str))
-            for part in content:
-                if isinstance(part, ast.Constructor):
-                    yield from _enclosed(part)
-                elif not isinstance(part, str):
-                    yield part
-        case ast.Computed(_, name, content):
-            yield content
-            if isinstance(name, ast.Expression):
-                yield name
 
 
 def _bound_between(outer: Scope, inner: Scope) -> dict[str, Any]:
@@ -987,6 +1104,20 @@ def _looked_up(
     return source
 
 
+def _filtered(
+    path: ast.PathExpression, steps: tuple[ast.LocationStep, ...]
+) -> ast.PathExpression | None:
+    """``$all[@k = $v]/…`` as a path from the message, whose nodes are looked up by their keys;
+    None where that is no join."""
+    if not steps or not steps[0].is_self or steps[0].is_positional or not path.steps:
+        return None
+    if _has_variables(path) or not any(map(_has_variables, steps[0].predicates)):
+        return None
+    *before, last = path.steps
+    last = replace(last, predicates=(*last.predicates, *steps[0].predicates))
+    return replace(path, steps=(*before, last, *steps[1:]))
+
+
 def _predicates(path: ast.PathExpression) -> list[ast.Expression]:
     return [predicate for step in path.steps for predicate in step.predicates]
 
@@ -1009,6 +1140,8 @@ def _stands_alone(expression: ast.Expression) -> bool:
         return starts_alone and not any(map(_has_variables, parts))
     if isinstance(expression, ast.UserCall) and not expression.arguments:
         return bool(expression.library)
+    if isinstance(expression, ast.Constructor | ast.Computed | ast.Markup):
+        return False  # which is written where it stands
     if isinstance(expression, ast.Mapped | ast.SimpleMap) and _has_variables(expression.right):
         return False
     if isinstance(expression, ast.FunctionCall) and not expression.arguments:

@@ -26,9 +26,7 @@ from yfilter.language.nodes import (
     DynamicError,
     Item,
     Node,
-    NodeType,
     Value,
-    Written,
     document_order,
 )
 from yfilter.language.updates import PendingUpdates, renamed
@@ -468,39 +466,6 @@ class Constructed(op.Evaluated):
         if isinstance(self._expression, ast.Constructor):
             return [Construction(self._expression, closure)]
         return detached(self.scratch.evaluator(), self._expression, closure)
-
-
-class Part(op.Evaluated):
-    """As it came with the message, if it did; else by its expression, which calls the element
-    ``own``."""
-
-    def __init__(
-        self,
-        scratch: op.Scratch,
-        digest: str,
-        variable: op.Operator,
-        own: op.ItemVariable,
-        expression: op.Operator,
-        root: int,
-    ) -> None:
-        super().__init__(scratch, (variable, expression), (own,))
-        self._digest = digest
-        self._variable = variable
-        self._own = own
-        self._expression = expression
-        self._root = root
-
-    def evaluate(self, node: int) -> Value:
-        value = self._variable.value_at(node)
-        (bound,) = value
-        if isinstance(bound, Node) and bound.tree == 0 and bound.type is NodeType.ELEMENT:
-            pieces = self.scratch.evaluator().stream.pieces
-            piece = pieces.get((bound.number, self._digest))
-            if piece is not None:
-                return [Written(ast.NodeKind.NODE, None, "", markup=piece)] if piece else []
-        self._own._items = _listed(value)
-        found: Value = self._expression.value_at(self._root)
-        return found
 
 
 # -------------------------------------------------------------------------------------------------

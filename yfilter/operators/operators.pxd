@@ -1,6 +1,24 @@
 # Operators, for other extensions: see operators.pyx.
 from yfilter.index.automaton cimport SymbolTable
 
+cdef extern from *:
+    """
+    #define KINDS 4294967296LL
+    #define CONTENT 2147483648LL
+    #define ROOT (-KINDS)
+    """
+    const long long KINDS, CONTENT, ROOT
+
+
+cdef inline int _position(long long node) noexcept:
+    """The element that a node is, belongs to or stands in front of; -1 for the document."""
+    return (node + CONTENT) >> 32
+
+
+cdef inline long long _within(long long node) noexcept:
+    """0 for an element or the document, 1 + its number for an attribute, < 0 for content."""
+    return node - KINDS * _position(node)
+
 
 cdef double number_in(const unsigned char* values, int first, int last) except? -1
 
@@ -95,6 +113,14 @@ cpdef enum:
     EACH_DATE_TIME = 4
 
 
+cdef class Output:
+    cdef int put_items(self, value) except -1
+    cdef int put_nodes(self, int base) except -1
+    cdef int open_string(self) except -1
+    cdef int put_octets(self, bytes octets, int first, int last) except -1
+    cdef int attempt(self, Operator operand, long long node) except -1
+
+
 cdef class Operator:
     cdef public bint is_costly
     cdef public bint uses_context
@@ -110,6 +136,7 @@ cdef class Operator:
     cdef object first_atom(self, long long node)
     cdef object text(self, long long node)
     cdef bint number(self, long long node, double* found) except -1
+    cdef int write(self, long long node, Output out) except -1
 
 
 cdef class OperatorTable:

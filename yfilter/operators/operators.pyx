@@ -6,7 +6,7 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cmp_to_key, lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -246,14 +246,6 @@ cdef class MessageColumns:
 # The names of a message are known by symbols (see yfilter/index/symbols.py), in a table that
 # belongs to the operators, so that their names make no new labels in the index.
 
-cdef extern from *:
-    """
-    #define KINDS 4294967296LL
-    #define CONTENT 2147483648LL
-    #define ROOT (-KINDS)
-    """
-    const long long KINDS, CONTENT, ROOT
-
 cdef enum:
     _FIRST_LOOK = 512  # visits, from 10 ns each to several us, where values are compared
     _FIRST_STEP = 64
@@ -268,16 +260,6 @@ cpdef enum:
     INSTRUCTIONS = 32
     CONTENTS = 56
     ANY_KIND = 63
-
-
-cdef inline int _position(long long node) noexcept:
-    """The element that a node is, belongs to or stands in front of; -1 for the document."""
-    return (node + CONTENT) >> 32
-
-
-cdef inline long long _within(long long node) noexcept:
-    """0 for an element or the document, 1 + its number for an attribute, < 0 for content."""
-    return node - KINDS * _position(node)
 
 
 cdef double _NOT_BEGUN = NOT_BEGUN
@@ -797,6 +779,29 @@ cdef bint compares(double number, int relation, double other) noexcept:
 # message.  An operator without a quicker way defines only its ``value``.
 
 
+cdef class Output:
+    """Where operators write their values; defined by returns.pyx."""
+
+    cdef int put_items(self, value) except -1:
+        """Write items as nodes.py has them."""
+        raise NotImplementedError
+
+    cdef int put_nodes(self, int base) except -1:
+        """Write the nodes from a place of the stack on, which are taken off."""
+        raise NotImplementedError
+
+    cdef int open_string(self) except -1:
+        """Begin a string, of which ``put_octets`` writes the parts."""
+        raise NotImplementedError
+
+    cdef int put_octets(self, bytes octets, int first, int last) except -1:
+        raise NotImplementedError
+
+    cdef int attempt(self, Operator operand, long long node) except -1:
+        """Write the value of an operand; nothing if that raises a DynamicError."""
+        raise NotImplementedError
+
+
 cdef class Operator:
     """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
     the context node.  ``free``: the variables bound around it that it depends on.  ``is_truth``:
@@ -850,6 +855,10 @@ cdef class Operator:
     cdef bint number(self, long long node, double* found) except -1:
         """Whether there is a value, if it is a number; DynamicError."""
         raise NotImplementedError
+
+    cdef int write(self, long long node, Output out) except -1:
+        """Write the items of the expression; DynamicError."""
+        return out.put_items(self.value(node))
 
     # For Python: a context node is the number that ``Scratch.number_of`` gives.
 
@@ -1097,6 +1106,9 @@ cdef class Nodes(Operator):
         cdef bint found = self.scratch.top > base
         self.scratch.top = base
         return found
+
+    cdef int write(self, long long node, Output out) except -1:
+        return out.put_nodes(self.collect(node))
 
     cdef int collect(self, long long node) except -1:
         """Push all nodes, in their order, each once; where they begin on the stack."""
@@ -2420,6 +2432,19 @@ cdef class Binding(Bound):
         self.scratch.top = base
         return found
 
+    cdef int write(self, long long node, Output out) except -1:
+        cdef int i
+        cdef int base = self.scratch.top
+        items = self.look_up(node)
+        for i in range(self.scratch.top - base if items is None else len(items)):
+            self.scratch.bind_tuple()
+            self.bind(items, base, i)
+            if self._place is not None:
+                self._place._items = [i + 1]
+            self.rest.write(node, out)
+        self.scratch.top = base
+        return 0
+
 
 cdef class Let(Binding):
     """``let`` of a FLWOR expression, or a parameter, with what stands behind it."""
@@ -2454,6 +2479,10 @@ cdef class Let(Binding):
     cdef bint holds(self, long long node) except -1:
         self.name(node)
         return self.rest.holds(node)
+
+    cdef int write(self, long long node, Output out) except -1:
+        self.name(node)
+        return self.rest.write(node, out)
 
 
 cdef class LetNodes(Nodes):
@@ -2592,6 +2621,12 @@ cdef class Gathering(Operator):
             self.scratch.build(len(made))
             found += made
         return found
+
+    cdef int write(self, long long node, Output out) except -1:
+        for held in self.tuples(node):
+            self.bind(held)
+            self.rest.write(node, out)
+        return 0
 
 
 cdef class OrderBy(Gathering):
@@ -2744,6 +2779,7 @@ cdef class NodesVariable(Nodes):
 
     cdef int collect(self, long long node) except -1:
         cdef int base = self.scratch.top
+        self.scratch.visit(len(self._bound))
         for node in self._bound:
             self.scratch.push(node)
         return base
@@ -2780,6 +2816,9 @@ cdef class Tried(Operator):
             return self._operand.items(node)
         except DynamicError:
             return []
+
+    cdef int write(self, long long node, Output out) except -1:
+        return out.attempt(self._operand, node)
 
 
 cdef class NameOf(Operator):
@@ -2987,6 +3026,23 @@ cdef class Concatenated(TextCall):
             budget.charge_memory(size)
             budget.charge_text(size)
         return "".join(texts)
+
+    cdef int write(self, long long node, Output out) except -1:
+        cdef Operator argument
+        cdef Scratch scratch = self._scratch
+        cdef long long found
+        out.open_string()
+        for argument in self._arguments:
+            scratch.visit(1)
+            if isinstance(argument, Path):
+                found = (<Path>argument).first_node(node)
+                if found != -1:
+                    scratch.look_at(found)
+                    out.put_octets(scratch.octets, scratch.first, scratch.last)
+            elif (atom := argument.first_atom(node)) is not None:
+                octets = atom_text(atom).encode()
+                out.put_octets(octets, 0, len(octets))
+        return 0
 
 
 cdef enum:
@@ -3408,6 +3464,11 @@ cdef class Chosen(Operator):
             return self._consequence.holds(node)
         return self._alternative.holds(node)
 
+    cdef int write(self, long long node, Output out) except -1:
+        if self._condition.holds(node):
+            return self._consequence.write(node, out)
+        return self._alternative.write(node, out)
+
 
 cdef class Joined(Operator):
     """``(a, b)``."""
@@ -3437,6 +3498,12 @@ cdef class Joined(Operator):
             self._scratch.build(len(made))
             found += made
         return found
+
+    cdef int write(self, long long node, Output out) except -1:
+        cdef Operator part
+        for part in self._parts:
+            part.write(node, out)
+        return 0
 
 
 cdef class Filtered(Operator):
@@ -3594,6 +3661,11 @@ cdef class OncePerMessage(Operator):
         cdef bint answer = self._truth
         return answer
 
+    cdef int write(self, long long node, Output out) except -1:
+        if isinstance(self.operand, Nodes):
+            return self.operand.write(ROOT, out)
+        return out.put_items(self.value(node))
+
     cdef int _look(self) except -1:
         """Forget what was of another message; raise the error that is known of this one."""
         if self._message != self._scratch.message:
@@ -3683,7 +3755,7 @@ cdef class OperatorTable:
         self.nanos = 0
 
     def acquire(self, expression: Expression) -> int:
-        """The number of an expression, which has one user more."""
+        """The number of an expression, or of a Returned, which has one user more."""
         number = self._numbers.get(expression)
         if number is not None:
             entry = self._entries[number]
@@ -3982,11 +4054,16 @@ cdef class OperatorTable:
 
     def __len__(self) -> int:
         """How many expressions there are."""
-        return sum(entry is not None for entry in self._entries)
+        return len(self._of_expressions())
+
+    def _of_expressions(self) -> list[_Entry]:
+        """The entries that are no results."""
+        entries = (entry for entry in self._entries if entry is not None)
+        return [entry for entry in entries if isinstance(entry.expression, Expression)]
 
     def lines(self, operators_max: int) -> Iterator[str]:
         """For people: the oldest entries, and how many more there are."""
-        entries = [entry for entry in self._entries if entry is not None]
+        entries = self._of_expressions()
         if entries:
             yield "operators (conditions that are verified, and what they share)"
         for entry in entries[:operators_max]:

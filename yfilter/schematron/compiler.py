@@ -144,7 +144,7 @@ def _told(value: str) -> str:
 
 def _of_context(expression: str) -> str:
     """A sequence in its own order, with all that is in it; of a plain path both ways say the same,
-    and a result plan has rows for a step."""
+    and a step needs no objects."""
     return f"${CONTEXT}{'/' if PLAIN_PATH.fullmatch(expression) else ' ! '}({expression})"
 
 

@@ -21,7 +21,7 @@ from overlay.statistics import Data
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.interpreted_result import failure_more, tells_more
+from yfilter.language.failures import failure_more, tells_more
 from yfilter.language.query_parser import parse_accepted
 from yfilter.matcher import Matcher
 from yfilter.matches import Delivered
