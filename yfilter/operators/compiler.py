@@ -153,6 +153,13 @@ _TEXT_TESTS: dict[str, Callable[[str], op.ValueTest]] = {
     "starts-with": op.StartsWith,
     "ends-with": op.EndsWith,
 }
+# Functions that make a text of a text, and of literals.
+_SPELLINGS = frozenset(
+    (
+        *("normalize-space", "lower-case", "upper-case", "translate"),
+        *("substring-before", "substring-after", "substring"),
+    )
+)
 # Functions of texts alone, whose arguments are each one text.
 _TEXT_FUNCTIONS = frozenset(
     (
@@ -499,9 +506,12 @@ class Compiler:
                     raise NotCompiled
                 return op.CountIs(self.path(call.arguments[0], scope), relation, float(number))
             if values is not None:
-                test = None if self._strict else literal_test(relation, values)
-                if test is not None:
-                    return op.SomeValue(self.path(left, scope), test)
+                if not self._strict and (found := self._compared(left, relation, values, scope)):
+                    return found
+            elif isinstance(right, ast.FunctionCall) and right.name in ("true", "false"):
+                if not self._strict and relation in (ast.Operator.EQ, ast.Operator.NE):
+                    wanted = (right.name == "true") == (relation is ast.Operator.EQ)
+                    return op.SomeValue(self.path(left, scope), op.TrueOrFalse(wanted))
             elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
                 return op.Both(self._conditions(parts, scope), some=True)
             else:
@@ -511,6 +521,52 @@ class Compiler:
         return op.ItemComparison(
             self._scratch, self._part(left, scope), relation, self._part(right, scope)
         )
+
+    def _compared(
+        self, left: ast.Expression, relation: ast.Operator, values: list[Any], scope: Scope
+    ) -> op.Operator | None:
+        """Some value of ``left`` compares so with literals; NotCompiled."""
+        test = literal_test(relation, values)
+        if test is None or isinstance(left, ast.PathExpression):
+            return test and op.SomeValue(self.path(left, scope), test)
+        if isinstance(left, ast.Mapped):
+            if not _is_text(left.right) or left.right.uses_position():
+                return None
+            nodes = self._nodes(left.left, scope)
+            return op.SomeNode(nodes, self._text_condition(left.right, test, _at_node(scope)))
+        if isinstance(left, ast.FunctionCall) and left.name == "string-length":
+            (number,) = values
+            if isinstance(number, str):
+                return None
+            length = op.LengthTest(relation, float(number))
+            return self._text_condition(
+                left.arguments[0] if left.arguments else _CONTEXT, length, scope
+            )
+        if all(isinstance(value, str) for value in values) and _is_text(left):
+            return self._text_condition(left, test, scope)
+        return op.SomeValue(self.path(left, scope), test)
+
+    def _text_condition(
+        self, text: ast.Expression, test: op.ValueTest, scope: Scope
+    ) -> op.Operator:
+        """A test of a text of the first node of a path; NotCompiled."""
+        functions: list[Callable[[str], str]] = []
+        while isinstance(text, ast.FunctionCall) and text.name in _SPELLINGS:
+            first, *rest = text.arguments or (_CONTEXT,)
+            places = [one.value for one in rest if isinstance(one, ast.Literal)]
+            if len(places) < len(rest):
+                raise NotCompiled
+            functions.insert(0, _spelling(text.name, places))
+            text = first
+        if functions:
+            test = op.Spelled(functions, test)
+        match text:
+            case ast.FunctionCall("name" | "local-name" | "namespace-uri" as name, arguments):
+                path = self.path(arguments[0] if arguments else _CONTEXT, scope)
+                return op.NamedSo(op.NameOf(path, _NAME_PARTS[name]), test)
+            case ast.FunctionCall("string", arguments):
+                text = arguments[0] if arguments else _CONTEXT
+        return op.FirstValue(self.path(text, scope), test)
 
     def _and(self, expression: ast.And, scope: Scope) -> op.Operator:
         return op.Both(self._conditions(expression.parts, scope))
@@ -722,9 +778,10 @@ class Compiler:
                 return op.Constant([name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
+        made = op.ToDecimal if name == "xs:decimal" else op.Call
         if self._strict:
             operators = [self.operator(argument, scope) for argument in arguments]
-            return op.Call(self._scratch, name, operators, strict=True)
+            return made(self._scratch, name, operators, strict=True)
         try:
             return self._call_on_columns(expression, arguments, scope)
         except NotCompiled:
@@ -739,7 +796,7 @@ class Compiler:
             return op.TextCall(self._scratch, substring_at(*places), operators[:1])
         if name in op.NUMBER_CALLS:
             return op.NumberCall(self._scratch, name, operators)
-        return op.Call(self._scratch, name, operators)
+        return made(self._scratch, name, operators)
 
     def _call_on_columns(
         self, expression: ast.FunctionCall, arguments: tuple[ast.Expression, ...], scope: Scope
@@ -756,8 +813,6 @@ class Compiler:
                 return self.path(expression, scope)
             case "root", _:
                 return self.path(expression, scope)
-            case "count", (ast.Operation("|" | "intersect" | "except") as counted,):
-                return op.CountOf(self.path(counted, scope))
             case _ if (found := expression.word_condition()) is not None:
                 has_words = op.HasWords(*found[1:])
                 try:
@@ -765,22 +820,10 @@ class Compiler:
                 except NotCompiled:
                     operand = self._part(found.source, scope)
                     return op.SomeString(self._scratch, operand, has_words)
-            case _, (ast.PathExpression() as first, *others):
-                return self._of_path(name, self.path(first, scope), others)
-        raise NotCompiled
-
-    def _of_path(self, name: str, path: op.Path, others: list[ast.Expression]) -> op.Operator:
-        """A function of the nodes of a path and literals."""
-        constants = [one.value for one in others if isinstance(one, ast.Literal)]
-        match name, constants:
-            case "count", ():
-                return op.CountOf(path)
-            case _, (str(text),) if name in _TEXT_TESTS and len(others) == 1:
-                return op.FirstValue(path, _TEXT_TESTS[name](text))
-            case "matches", (_, *_) if len(constants) == len(others):
-                compiled = compile_pattern(*map(str, constants))
-                if compiled.is_quick:  # else a budget must end it
-                    return op.FirstValue(path, op.Matches(compiled))
+        if name == "count":
+            return op.CountOf(self.path(arguments[0], scope))
+        if (tested := _tested(name, arguments)) is not None:
+            return self._text_condition(*tested, scope)
         raise NotCompiled
 
     def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> op.Operator:
@@ -812,12 +855,14 @@ class Compiler:
         """An operation on nodes of the message that needs no objects; NotCompiled."""
         name, operands = expression.name, expression.operands
         match name, operands:
-            case _, (ast.PathExpression() as compared, _) if name in ast.VALUE_COMPARISONS:
+            case _, (compared, _) if name in ast.VALUE_COMPARISONS:
                 values = literals(operands[1])
                 if values is not None and len(values) == 1 and isinstance(values[0], str):
                     test = literal_test(ast.VALUE_COMPARISONS[name], values)
-                    if test is not None:
+                    if test is not None and isinstance(compared, ast.PathExpression):
                         return op.OnlyValue(self.path(compared, scope), test)
+                    if test is not None and _is_text(compared) and not self._strict:
+                        return self._text_condition(compared, test, scope)
             case "|" | "intersect" | "except", _:
                 return self.path(expression, scope)
             case "to", (ast.Literal(1), ast.FunctionCall("count", (counted,))):
@@ -978,6 +1023,43 @@ class Compiler:
         else:
             operator = self.operator(body, scope)
         return returns.Result(operator, variable, encloses=encloses, base=base, condition=condition)
+
+
+def _tested(
+    name: str, arguments: tuple[ast.Expression, ...]
+) -> tuple[ast.Expression, op.ValueTest] | None:
+    """The text that a call of a function of texts is about, and the test that it is."""
+    match name, arguments:
+        case "contains" | "starts-with" | "ends-with", (text, ast.Literal(str(part))):
+            return text, _TEXT_TESTS[name](part)
+        case "contains", (
+            ast.Literal(str(text)),
+            ast.FunctionCall("concat", (ast.Literal(str(before)), part, ast.Literal(str(after)))),
+        ):
+            return part, op.Within(text, before, after)
+        case "matches", (text, *others):
+            constants = [str(one.value) for one in others if isinstance(one, ast.Literal)]
+            if len(constants) == len(others):
+                pattern = compile_pattern(*constants)
+                return (text, op.Matches(pattern)) if pattern.is_quick else None
+    return None  # a pattern that is not quick has to be ended by a budget
+
+
+def _is_text(expression: ast.Expression) -> bool:
+    """Whether it is a call of a function that gives one text."""
+    return isinstance(expression, ast.FunctionCall) and (
+        expression.name in _SPELLINGS
+        or expression.name in _NAME_PARTS
+        or expression.name == "string"
+    )
+
+
+def _spelling(name: str, places: list[Any]) -> Callable[[str], str]:
+    """A function of one text, with its other arguments."""
+    if name == "substring":
+        return substring_at(*places)
+    function: Callable[..., str] = STRING_FUNCTIONS[name]
+    return (lambda text: function(text, *places)) if places else function
 
 
 _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {

@@ -7,6 +7,7 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from functools import cmp_to_key, lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -38,7 +39,13 @@ from yfilter.language.budget import (
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.construction import Trees
 from yfilter.language.evaluator import effective_boolean
-from yfilter.language.function_library import applied, identity_of, integers, rounded
+from yfilter.language.function_library import (
+    STRING_FUNCTIONS,
+    applied,
+    identity_of,
+    integers,
+    rounded,
+)
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.item_types import as_declared, is_of_type
@@ -553,7 +560,20 @@ RELATIONS = {
 _KNOWN_MAX = 65_536  # octets of values of which a test remembers whether it accepts them
 _SHORT = 256  # octets of a value that is often spaced again, for another test
 _spaced_before = lru_cache(4_096)(spaced)
+
+_NAMES_MAX = 1_024  # names of which a test remembers whether it accepts them
 _KNOWN_SIZE = 64  # octets that a value takes beside its own, about
+
+
+def _made(functions: tuple[Callable[[str], str], ...], value: bytes) -> bytes:
+    """The text that functions make of a text, the first one first."""
+    text = value.decode()
+    for function in functions:
+        text = function(text)
+    return text.encode()
+
+
+_made_before = lru_cache(4_096)(_made)
 
 
 cdef class ValueTest:
@@ -715,6 +735,105 @@ cdef class HasWords(ValueTest):
         return self._every
 
 
+cdef class TrueOrFalse(ValueTest):
+    """A boolean is equal to one, or not."""
+
+    cdef tuple _accepted
+
+    def __init__(self, value: bool) -> None:
+        self._accepted = (b"true", b"1") if value else (b"false", b"0")
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        value = scratch.octets[scratch.first : scratch.last].strip(b" \t\n\r")
+        return scratch.is_untyped and value in self._accepted
+
+
+cdef class Within(ValueTest):
+    """The value between two texts is in a text, such as a list of codes between spaces."""
+
+    cdef bytes _text, _before, _after
+    cdef object _codes  # the values without such a space
+
+    def __init__(self, text: str, before: str, after: str) -> None:
+        self._text = text.encode()
+        self._before = before.encode()
+        self._after = after.encode()
+        codes: list[bytes] = []
+        if before == after and len(self._before) == 1:
+            codes = self._text.split(self._before)
+        self._codes = frozenset(codes[1 : len(codes) - 1])
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        value = scratch.octets[scratch.first : scratch.last]
+        if self._codes and self._before not in value:
+            return value in self._codes
+        scratch.visit(len(self._text) >> 6)
+        return self._before + value + self._after in self._text
+
+
+cdef class LengthTest(ValueTest):
+    """The number of characters compares so with a number."""
+
+    cdef int _operator
+    cdef double _number
+
+    def __init__(self, relation: Relation, number: float) -> None:
+        self._operator = RELATIONS[relation]
+        self._number = number
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef const unsigned char* octets = scratch.octets
+        cdef int i
+        cdef int count = 0
+        for i in range(scratch.first, scratch.last):
+            count += octets[i] & 0xC0 != 0x80
+        return compares(count, self._operator, self._number)
+
+
+cdef class Spelled(ValueTest):
+    """A test accepts the text that functions make of the value, the first one first."""
+
+    cdef tuple _functions
+    cdef ValueTest _test
+    cdef bint _is_spacing
+
+    def __init__(self, functions: Iterable[Callable[[str], str]], test: ValueTest) -> None:
+        self._functions = tuple(functions)
+        self._test = test
+        self._is_spacing = self._functions == (STRING_FUNCTIONS["normalize-space"],)
+
+    cdef bint accepts(self, Scratch scratch) except -1:
+        cdef bytes made
+        cdef int size = scratch.last - scratch.first
+        if not (self._is_spacing and _is_spaced(scratch)):
+            value = scratch.octets[scratch.first : scratch.last]
+            if size <= _SHORT:
+                made = _made_before(self._functions, value)
+            else:
+                scratch.visit(size >> 6)
+                made = _made(self._functions, value)
+            scratch.octets = made
+            scratch.first = 0
+            scratch.last = len(made)
+        scratch.is_untyped = False
+        return self._test.accepts(scratch)
+
+
+cdef bint _is_spaced(Scratch scratch) noexcept:
+    """Whether normalize-space() leaves the value as it is."""
+    cdef const unsigned char* octets = scratch.octets
+    cdef int i
+    cdef bint is_behind_space = True
+    for i in range(scratch.first, scratch.last):
+        if octets[i] > 32:
+            is_behind_space = False
+        elif octets[i] != 32 or is_behind_space:
+            return False
+        else:
+            is_behind_space = True
+    return not is_behind_space or scratch.first == scratch.last
+
+
 cdef class Matches(ValueTest):
     """A regular expression is found in it; answers are remembered by value.
 
@@ -870,6 +989,143 @@ cdef class Operator:
 
     def atom_at(self, node: int) -> Atom | None:
         return self.atom(node)
+
+
+# -------------------------------------------------------------------------------------------------
+# Exact: decimals and integers of few digits, without an object for each.
+#
+# Such a number is ``digits`` over ten to the power of ``places``.  An operator that does not know
+# one, as it has too many digits or is an error, says so, and is asked for its ``atom`` instead.
+
+cdef enum:
+    _NOTHING = 0
+    _ONE = 1
+    _UNKNOWN = 2
+    _PLACES_MAX = 18
+
+cdef long long _DIGITS_MOST = 10**18
+_TENS = longs(_PLACES_MAX + 1)
+for _power in range(_PLACES_MAX + 1):
+    _TENS[_power] = 10**_power
+cdef long long[::1] _tens = _TENS
+
+
+cdef class Exact(Operator):
+    """``is_exact``: its value may be known by ``exact``."""
+
+    cdef bint is_exact
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        """Whether there is a value, and is known; DynamicError."""
+        return _UNKNOWN
+
+
+cdef bint _as_exact(Operator operand) except -1:
+    return isinstance(operand, Exact) and (<Exact>operand).is_exact
+
+
+cdef bint _times(long long* digits, long long factor) noexcept:
+    """Multiply; False where that has too many digits."""
+    if factor and fabs(<double>digits[0]) > _DIGITS_MOST / fabs(<double>factor):
+        return False
+    digits[0] *= factor
+    return True
+
+
+cdef bint _align(long long* one, int* places, long long* other, int other_places) noexcept:
+    """Give two numbers the same places."""
+    if places[0] >= other_places:
+        return _times(other, _tens[places[0] - other_places])
+    if not _times(one, _tens[other_places - places[0]]):
+        return False
+    places[0] = other_places
+    return True
+
+
+cdef int _exact_in(
+    const unsigned char* values, int first, int last, long long* digits, int* places
+) noexcept:
+    """The decimal that ``values[first:last]`` is, written with few digits."""
+    cdef int count = 0
+    cdef int behind = -1
+    cdef bint negative = False
+    while first < last and _is_space(values[first]):
+        first += 1
+    while first < last and _is_space(values[last - 1]):
+        last -= 1
+    if first < last and values[first] in (43, 45):
+        negative = values[first] == 45
+        first += 1
+    digits[0] = 0
+    for first in range(first, last):
+        if 48 <= values[first] <= 57:
+            digits[0] = 10 * digits[0] + (values[first] - 48)
+            count += 1
+            behind += behind >= 0
+        elif values[first] == 46 and behind < 0 and count:
+            behind = 0
+        else:
+            return _UNKNOWN
+        if count > 17:
+            return _UNKNOWN
+    if count == 0 or behind == 0:
+        return _UNKNOWN
+    places[0] = max(behind, 0)
+    if negative:
+        digits[0] = -digits[0]
+    return _ONE
+
+
+def _exact_number(number: Atom) -> tuple[int, int] | None:
+    """An integer or decimal as digits and places; None for others, and for many digits."""
+    if type(number) is int and abs(number) < _DIGITS_MOST:
+        return number, 0
+    if type(number) is not Decimal or not number.is_finite():
+        return None
+    _, figures, exponent = number.as_tuple()
+    if not -_PLACES_MAX <= exponent <= 0 or len(figures) > _PLACES_MAX:
+        return None
+    return int(number.scaleb(-exponent)), -exponent
+
+
+_exact_before = lru_cache(4_096)(_exact_number)
+
+
+cdef int _exact_atom(atom, long long* digits, int* places) except -1:
+    if type(atom) is not int and type(atom) is not Decimal:
+        return _UNKNOWN
+    found = _exact_before(atom)
+    if found is None:
+        return _UNKNOWN
+    digits[0], places[0] = found
+    return _ONE
+
+
+cdef int _compare_exact(Exact left, int relation, Exact right, long long node) except -1:
+    """Whether both are there and compare so: 1 or 0; _UNKNOWN."""
+    cdef long long one = 0
+    cdef long long other = 0
+    cdef int places = 0
+    cdef int other_places = 0
+    cdef int found = left.exact(node, &one, &places)
+    if found == _UNKNOWN:
+        return _UNKNOWN
+    cdef int second = right.exact(node, &other, &other_places)
+    if second == _UNKNOWN:
+        return _UNKNOWN
+    if found == _NOTHING or second == _NOTHING:
+        return 0
+    if not _align(&one, &places, &other, other_places):
+        return _UNKNOWN
+    if relation == 0:
+        return one == other
+    if relation == 1:
+        return one != other
+    if relation == 2:
+        return one < other
+    if relation == 3:
+        return one <= other
+    return one > other if relation == 4 else one >= other
 
 
 # -------------------------------------------------------------------------------------------------
@@ -2020,16 +2276,19 @@ cdef class Condition(Operator):
         return [self.holds(node)]
 
 
-cdef class Constant(Operator):
+cdef class Constant(Exact):
     """Literals."""
 
     cdef list _items
     cdef double _number
+    cdef object _exact
 
     def __init__(self, items: Sequence[Atom]) -> None:
         super().__init__()
         self._items = list(items)
         self._number = self.constant()
+        self._exact = _exact_number(self._items[0]) if len(self._items) == 1 else None
+        self.is_exact = self._exact is not None
         self.is_number = not isnan(self._number) and is_exact(self._items[0])
         self.is_integer = (
             self.is_number and isinstance(self._items[0], int) and abs(self._number) < 1 << 31
@@ -2044,6 +2303,10 @@ cdef class Constant(Operator):
     cdef bint number(self, long long node, double* found) except -1:
         found[0] = self._number
         return True
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        digits[0], places[0] = self._exact
+        return _ONE
 
     def constant(self) -> float:
         """The value of a single number as an xs:double; NaN for anything else."""
@@ -2165,7 +2428,7 @@ cdef class FirstValue(ValueCondition):
 
     def __init__(self, path: Path, test: ValueTest) -> None:
         super().__init__(path, test)
-        self.is_costly |= isinstance(test, Matches)
+        self.is_costly |= isinstance(test, (Matches, Spelled))
 
     cdef bint holds(self, long long node) except -1:
         cdef Scratch scratch = self._scratch
@@ -2176,6 +2439,30 @@ cdef class FirstValue(ValueCondition):
         else:
             scratch.look_at(found)
         return self._test.accepts(scratch)
+
+
+cdef class SomeNode(Condition):
+    """A condition holds at some node; an error at any node is one of the whole."""
+
+    cdef Nodes _nodes
+    cdef Operator _condition
+
+    def __init__(self, nodes: Nodes, condition: Operator) -> None:
+        super().__init__((nodes, condition))
+        self._nodes = nodes
+        self._condition = condition
+        self.uses_context = nodes.uses_context
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._nodes.scratch
+        cdef int base = self._nodes.collect(node)
+        cdef bint found = False
+        cdef int i
+        for i in range(base, scratch.top):
+            scratch.visit(1)
+            found |= self._condition.holds(scratch.nodes[i])
+        scratch.top = base
+        return found
 
 
 cdef class OnlyValue(ValueCondition):
@@ -2748,7 +3035,7 @@ cdef class Evaluated(Operator):
         raise NotImplementedError
 
 
-cdef class ItemVariable(Operator):
+cdef class ItemVariable(Exact):
     """A variable that ranges over items of any kind: the one at hand."""
 
     cdef Scratch _scratch
@@ -2759,6 +3046,12 @@ cdef class ItemVariable(Operator):
         self._scratch = scratch
         self._items: list[Item] = []
         self.free = frozenset((self,))
+        self.is_exact = True
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        if len(self._items) != 1:
+            return _UNKNOWN
+        return _exact_atom(self._items[0], digits, places)
 
     cdef object value(self, long long node):
         return self._items
@@ -2865,6 +3158,36 @@ cdef class NameOf(Operator):
         return text
 
 
+cdef class NamedSo(Condition):
+    """A test accepts a name of a node; each name is tested once."""
+
+    cdef NameOf _name
+    cdef ValueTest _test
+    cdef dict _known
+
+    def __init__(self, name: NameOf, test: ValueTest) -> None:
+        super().__init__((name,))
+        self._name = name
+        self._test = test
+        self._known: dict[str, bool] = {}
+
+    cdef bint holds(self, long long node) except -1:
+        cdef Scratch scratch = self._name._scratch
+        text = self._name.first_atom(node)
+        known = self._known.get(text)
+        if known is None:
+            scratch.octets = text.encode()
+            scratch.first = 0
+            scratch.last = len(scratch.octets)
+            scratch.is_untyped = False
+            known = self._test.accepts(scratch)
+            if len(self._known) == _NAMES_MAX:
+                self._known.clear()
+            self._known[text] = known
+        cdef bint answer = known
+        return answer
+
+
 cdef class AtMostOne(Selected):
     """``zero-or-one(nodes)``."""
 
@@ -2921,7 +3244,7 @@ cdef enum:
     _MIN = 7
 
 
-cdef class Call(Operator):
+cdef class Call(Exact):
     """A function that is not declared."""
 
     cdef Scratch _scratch
@@ -2968,6 +3291,30 @@ cdef class Call(Operator):
         if self._may_give_nodes:
             return self._scratch.evaluator().atoms(value)
         return value[:]
+
+
+cdef class ToDecimal(Call):
+    """``xs:decimal``."""
+
+    def __init__(
+        self, scratch: Scratch, name: str, arguments: Sequence[Operator], strict: bool = False
+    ) -> None:
+        super().__init__(scratch, name, arguments, strict)
+        self.is_exact = isinstance(arguments[0], Nodes) or _as_exact(arguments[0])
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef Operator operand = self._arguments[0]
+        cdef int base, count
+        if not isinstance(operand, Nodes):
+            return (<Exact>operand).exact(node, digits, places)
+        base = (<Nodes>operand).collect(node)
+        count = scratch.top - base
+        scratch.top = base
+        if count != 1:
+            return _NOTHING if count == 0 else _UNKNOWN
+        scratch.look_at(scratch.nodes[base])
+        return _exact_in(scratch.octets, scratch.first, scratch.last, digits, places)
 
 
 cdef class TextCall(Operator):
@@ -3054,7 +3401,7 @@ cdef enum:
     _MOD = 4
 
 
-cdef class Arithmetic(Operator):
+cdef class Arithmetic(Exact):
     """``+ - * div idiv mod`` of two numbers; nothing if either is missing."""
 
     cdef str _name
@@ -3077,6 +3424,26 @@ cdef class Arithmetic(Operator):
             or (self._code == _MOD and isinstance(right, Constant) and right.constant() != 0)
         )
         self.is_number = self.is_double or self.is_integer
+        self.is_exact = self._code < _MOD and _as_exact(left) and _as_exact(right)
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        cdef long long other = 0
+        cdef int other_places = 0
+        cdef int found = (<Exact>self._left).exact(node, digits, places)
+        if found == _UNKNOWN:
+            return _UNKNOWN
+        cdef int second = (<Exact>self._right).exact(node, &other, &other_places)
+        if second == _UNKNOWN or found == _NOTHING or second == _NOTHING:
+            return second if second == _UNKNOWN else _NOTHING
+        if self._code == _DIV:
+            return _divide(digits, places, other, other_places)
+        if self._code == _TIMES:
+            places[0] += other_places
+            return _ONE if places[0] <= _PLACES_MAX and _times(digits, other) else _UNKNOWN
+        if not _align(digits, places, &other, other_places):
+            return _UNKNOWN
+        digits[0] += other if self._code == _PLUS else -other
+        return _ONE if -_DIGITS_MOST < digits[0] < _DIGITS_MOST else _UNKNOWN
 
     cdef bint number(self, long long node, double* found) except -1:
         cdef double other = 0
@@ -3107,6 +3474,17 @@ cdef class Arithmetic(Operator):
         return arithmetic(self._name, left, right)
 
 
+cdef int _divide(long long* digits, int* places, long long other, int other_places) noexcept:
+    """Divide by ten, a hundred, and so on."""
+    cdef int power = 0
+    while power < _PLACES_MAX and _tens[power] < other:
+        power += 1
+    places[0] += power - other_places
+    if _tens[power] != other or not 0 <= places[0] <= _PLACES_MAX:
+        return _UNKNOWN
+    return _ONE
+
+
 cdef bint _as_double(Operator operand) except -1:
     """Whether an operand of arithmetic is an xs:double, or becomes one, being untyped."""
     return operand.is_double or isinstance(operand, Path)
@@ -3126,6 +3504,60 @@ cdef class NumberCall(Call):
         ):
             self.is_number = True
             self.is_double = self._code < _SUM
+        asked = self._arguments[0]
+        if self._code == _SUM and isinstance(asked, ForEachNode):
+            asked = (<ForEachNode>asked)._right
+        self.is_exact = (
+            len(self._arguments) == 1 and _NUMBER < self._code <= _SUM and _as_exact(asked)
+        )
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        cdef Operator operand = self._arguments[0]
+        if isinstance(operand, ForEachNode):
+            return self._sum_exact(operand, node, digits, places)
+        cdef int found = (<Exact>operand).exact(node, digits, places)
+        cdef long long ten, rest
+        if found == _NOTHING and self._code == _SUM:
+            digits[0] = places[0] = 0
+            return _ONE
+        if found != _ONE or self._code == _SUM:
+            return found
+        if self._code == _ABS:
+            digits[0] = abs(digits[0])
+            return _ONE
+        ten = _tens[places[0]]
+        rest = digits[0] % ten
+        if rest < 0:
+            rest += ten
+        digits[0] = (digits[0] - rest) // ten
+        places[0] = 0
+        if rest and (self._code == _CEILING or (self._code == _ROUND and 2 * rest >= ten)):
+            digits[0] += 1
+        return _ONE
+
+    cdef int _sum_exact(
+        self, ForEachNode each, long long node, long long* digits, int* places
+    ) except -1:
+        cdef Scratch scratch = self._scratch
+        cdef int base = each._left.collect(node)
+        cdef int found = _ONE
+        cdef long long one
+        cdef int one_places, i
+        digits[0] = places[0] = 0
+        for i in range(base, scratch.top):
+            scratch.visit(1)
+            found = (<Exact>each._right).exact(scratch.nodes[i], &one, &one_places)
+            if found == _ONE:
+                if not _align(digits, places, &one, one_places):
+                    found = _UNKNOWN
+                else:
+                    digits[0] += one
+                    if not -_DIGITS_MOST < digits[0] < _DIGITS_MOST:
+                        found = _UNKNOWN
+            if found == _UNKNOWN:
+                break
+        scratch.top = base
+        return _UNKNOWN if found == _UNKNOWN else _ONE
 
     cdef bint number(self, long long node, double* found) except -1:
         cdef Operator operand = self._arguments[0]
@@ -3290,6 +3722,7 @@ cdef class ItemComparison(Equality):
     cdef object _index
     cdef Path _row
     cdef Operator _each
+    cdef bint _is_exact
 
     def __init__(
         self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
@@ -3313,6 +3746,7 @@ cdef class ItemComparison(Equality):
             self._each = (<ForEachNode>self._right)._right
         self._list: list[Atom] | None = None
         self._index: EqualityIndex | None = None
+        self._is_exact = _as_exact(left) and _as_exact(right)
 
     def sides(self) -> tuple[tuple[Operator, Operator], ...]:
         one, other = self._left, self._right
@@ -3327,12 +3761,16 @@ cdef class ItemComparison(Equality):
                 and self._right.number(node, &second)
                 and compares(number, self._compared, second)
             )
+        cdef int found
+        if self._is_exact:
+            found = _compare_exact(self._left, self._compared, self._right, node)
+            if found != _UNKNOWN:
+                return found
         left = self._left.items(node)
         if self._has_number and len(left) == 1 and type(left[0]) is float:
             number = left[0]
             if number == number:  # - not NaN
                 return compares(number, self._compared, self._number)
-        cdef int found
         if self._row is not None and left:
             found = self._row.first_equal(node, self._each, left)
             if found >= 0:
