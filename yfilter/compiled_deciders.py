@@ -34,7 +34,7 @@ from yfilter.operators.returns import ResultWriter
 # =======================  ======================================================================
 # a path                   the message, once, when the path selects anything
 # a constructor            one document, when one of its decisive parts yields anything
-#                          (``matching_path.decisive_parts``)
+#                          (``Constructor.decisive_parts``)
 # anything else            one document for each item of its value, in order
 # =======================  ======================================================================
 

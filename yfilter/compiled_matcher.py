@@ -49,6 +49,7 @@ from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
 from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Ways, ways_of
+from yfilter.language.blanks import NeedsWords
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told, tells_failures
 from yfilter.language.interpreted_result import selected
@@ -57,7 +58,7 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
-from yfilter.language.shapes import NeedsWords, PlainPath, Shaped, blanks_in
+from yfilter.language.shapes import PlainPath, Shaped, blanks_in
 from yfilter.matches import (
     PAUSE,
     Delivered,

@@ -21,7 +21,6 @@ from yfilter.engine.readings import GRAPH_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test
 from yfilter.engine.twigs import Branch, main_alternatives
 from yfilter.errors import ProfileRefused
-from yfilter.language.implied_paths import with_implied
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import (
@@ -32,7 +31,6 @@ from yfilter.language.query_ast import (
     NameTest,
     NodeKind,
     Origin,
-    PathExpression,
     Profile,
     absolute,
 )
@@ -109,7 +107,7 @@ class LinearPath:
         return "".join([step.text for step in self.steps])
 
     @property
-    def expression(self) -> PathExpression:
+    def expression(self) -> Expression:
         return absolute(*(step.location_step for step in self.steps))
 
     def implies(self, other: LinearPath) -> bool:
@@ -182,19 +180,18 @@ def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple
     Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
     paths, of which one that another implies is left out.  ``or`` between nested paths becomes
     several conjunctions; where that would be more than ``disjuncts_max``, what the alternatives
-    have in common is kept.  Of a condition that is no path, that is kept which it implies
-    (``implied_paths``).  What does not fit CONJUNCTION_BYTES_MAX is left out as well.  Of a profile
-    of the graph reading all are.
+    have in common is kept.  Of a condition that is no path, what it implies is kept.  What does not
+    fit CONJUNCTION_BYTES_MAX is left out as well.  Of a profile of the graph reading all are.
     """
     return conjunctions_of(matching_path(profile), disjuncts_max)
 
 
 def conjunctions_of(
-    path: PathExpression, disjuncts_max: int = DISJUNCTS_MAX
+    path: Expression, disjuncts_max: int = DISJUNCTS_MAX
 ) -> tuple[Conjunction, ...]:
     """The same for a matching path: one of them holds on every message that the path matches."""
     found: dict[Conjunction, None] = {}
-    for branch in main_alternatives(with_implied(path), disjuncts_max):
+    for branch in main_alternatives(path, disjuncts_max):
         found[_conjunction(branch)] = None
     return tuple(sorted(found, key=lambda conjunction: conjunction.text))
 

@@ -35,13 +35,12 @@ from yfilter.engine.linear_paths import (
 from yfilter.engine.twigs import all_alternatives
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_shapes import MadeOfWords
-from yfilter.language.implied_paths import with_implied
+from yfilter.language.blanks import NeedsWords
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Expression, Literal, NameTest, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.shape_cache import STEPS_MAX
 from yfilter.language.shapes import (
-    NeedsWords,
     PlainPath,
     PlainStep,
     Shaped,
@@ -241,7 +240,7 @@ def _with_selections(
 def _step_template(tree: Expression) -> _StepTemplate | None:
     """For a path of one step; None where it takes the words to say what its conditions ask."""
     try:
-        alternatives = all_alternatives(with_implied(matching_path(Profile(tree))), 1)
+        alternatives = all_alternatives(matching_path(Profile(tree)), 1)
     except NeedsWords:
         return None
     if alternatives is None:

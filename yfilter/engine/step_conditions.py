@@ -45,16 +45,27 @@ def take_apart(condition: ast.Expression) -> Iterator[tuple[ConditionKind, ast.E
 def _take_steps_apart(
     steps: tuple[ast.LocationStep, ...],
 ) -> Iterator[tuple[ConditionKind, ast.Expression]]:
-    own, steps = take_self(steps)
+    own, elements, rest = divided(steps)
     for condition in own:
         yield from take_apart(condition)
-    elements, rest = split_steps(steps)
     if elements:
-        yield ConditionKind.BRANCH, ast.relative(*_with_rest(elements, rest))
+        yield ConditionKind.BRANCH, ast.relative(*elements)
         return
     for condition in rest_condition(rest):
         local = condition.is_local
         yield ConditionKind.SELECTION if local else ConditionKind.RESIDUAL, condition
+
+
+def divided(
+    steps: tuple[ast.LocationStep, ...],
+) -> tuple[tuple[ast.Expression, ...], tuple[ast.LocationStep, ...], tuple[ast.LocationStep, ...]]:
+    """The predicates of a leading ``.[…]``; the element steps, of the last of which the rest is
+    asked; and the rest where there are none."""
+    own: tuple[ast.Expression, ...] = ()
+    if steps and steps[0].kind is ast.NodeKind.SELF:
+        own, steps = steps[0].predicates, steps[1:]
+    elements, rest = split_steps(steps)
+    return own, _with_rest(elements, rest) if elements else (), () if elements else rest
 
 
 def split_steps(
@@ -74,15 +85,6 @@ def _with_rest(
     if not rest:
         return elements
     return (*elements[:-1], elements[-1].with_predicates(rest_condition(rest)))
-
-
-def take_self(
-    steps: tuple[ast.LocationStep, ...],
-) -> tuple[tuple[ast.Expression, ...], tuple[ast.LocationStep, ...]]:
-    """The predicates of a leading ``.[…]``, and the steps after it."""
-    if steps and steps[0].kind is ast.NodeKind.SELF:
-        return steps[0].predicates, steps[1:]
-    return (), steps
 
 
 def rest_condition(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, ...]:

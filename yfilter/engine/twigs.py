@@ -21,14 +21,12 @@ from math import prod
 from typing import TypeAlias
 
 from yfilter.engine.step_conditions import (
+    divided,
     element_test,
     main_steps,
     rest_condition,
-    split_steps,
-    take_self,
 )
 from yfilter.language import query_ast as ast
-from yfilter.language.shapes import Blank, NeedsWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +62,15 @@ Branch: TypeAlias = tuple[TwigStep, ...]
 ANYTHING = Twig()
 _EVERY = (ANYTHING,)
 
-# Conditions on a string that the empty string does not meet, when the second argument is not "".
-_STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
 
-
-def main_alternatives(path: ast.PathExpression, alternatives_max: int) -> tuple[Branch, ...]:
+def main_alternatives(path: ast.Expression, alternatives_max: int) -> tuple[Branch, ...]:
     """The alternatives of a profile's whole path; at most ``alternatives_max``, at least one."""
     if alternatives_max < 1:
         raise ValueError("alternatives_max is at least 1")
     return _Alternatives(alternatives_max).of_steps(main_steps(path))
 
 
-def all_alternatives(path: ast.PathExpression, alternatives_max: int) -> tuple[Branch, ...] | None:
+def all_alternatives(path: ast.Expression, alternatives_max: int) -> tuple[Branch, ...] | None:
     """The same, each as it stands; None if there are more."""
     alternatives = _Alternatives(alternatives_max)
     found = alternatives.of_steps(main_steps(path))
@@ -101,67 +96,46 @@ class _Alternatives:
 
     def of_all(self, conditions: Sequence[ast.Expression]) -> tuple[Twig, ...]:
         """Alternatives of conditions that all have to hold."""
-        choices = self._bounded([self.of(condition) for condition in conditions])
-        return tuple(dict.fromkeys(map(_merged, product(*choices))))
+        return self._all([self.of(condition) for condition in conditions])
 
     def of(self, condition: ast.Expression) -> tuple[Twig, ...]:
         parts = condition.conjuncts()
         if parts != (condition,):
             return self.of_all(parts)
+        return self._all([self._of_itself(condition), *map(self.of, condition.implied())])
+
+    def _of_itself(self, condition: ast.Expression) -> tuple[Twig, ...]:
         if condition.is_local:
             return (Twig(selections=(condition,)),)
         if isinstance(condition, ast.Or):
             return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
-        if isinstance(condition, ast.Mapped) and isinstance(condition.left, ast.PathExpression):
-            return self._of_path(condition.left)
-        path = condition.as_existence() or _implied_path(condition)
-        if path is not None:
-            return self._of_path(path)
-        if isinstance(condition, ast.Comparison):
-            sides = (condition.left, condition.right)
-            return self.of_all([side for side in sides if isinstance(side, ast.PathExpression)])
-        if isinstance(condition, ast.PathExpression):
-            return self._of_path(condition)
-        return _EVERY
-
-    def _of_path(self, path: ast.PathExpression) -> tuple[Twig, ...]:
-        if path.start is not None:
-            start = path.start
-            return self._of_path(start) if isinstance(start, ast.PathExpression) else _EVERY
-        if not path.is_plain:
-            # What it asks for without positions, up to the first step that does not lead down.
-            path = path.downward().path
-            if not path.steps:
-                return _EVERY
+        path = condition.as_existence()
+        if path is None or path.origin is ast.Origin.VARIABLE:
+            return _EVERY
         steps = path.folded()
         if path.origin is ast.Origin.MESSAGE:
-            return self._of_absolute_path(replace(path, steps=steps))
-        if path.origin is ast.Origin.VARIABLE:
-            return _EVERY
-        own, steps = take_self(steps)
-        elements, rest = split_steps(steps)
+            return self._of_absolute_path(path.with_steps(steps))
+        own, elements, rest = divided(steps)
         if not elements:
             return self.of_all(own + _at_any_depth(rest))
-        elements = (*elements[:-1], elements[-1].with_predicates(rest_condition(rest)))
-        branches = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
-        return self._products(self.of_all(own), branches)
+        nested = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
+        return self._all([self.of_all(own), nested])
 
-    def _of_absolute_path(self, path: ast.PathExpression) -> tuple[Twig, ...]:
+    def _of_absolute_path(self, path: ast.Expression) -> tuple[Twig, ...]:
         if not path.steps or any(
             step.kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT) for step in path.steps
         ):
             return _EVERY
         return tuple(Twig(absolute=(branch,)) for branch in self.of_steps(main_steps(path)))
 
+    def _all(self, choices: list[tuple[Twig, ...]]) -> tuple[Twig, ...]:
+        return tuple(dict.fromkeys(map(_merged, product(*self._bounded(choices)))))
+
     def _some(self, alternatives: tuple[Twig, ...]) -> tuple[Twig, ...]:
         distinct = tuple(dict.fromkeys(alternatives))
         if ANYTHING in distinct:
             return _EVERY
         return distinct if len(distinct) <= self._limit else (self._common(distinct),)
-
-    def _products(self, left: tuple[Twig, ...], right: tuple[Twig, ...]) -> tuple[Twig, ...]:
-        ours, theirs = self._bounded([left, right])
-        return tuple(map(_merged, product(ours, theirs)))
 
     def _bounded(self, choices: list[tuple[Twig, ...]]) -> list[tuple[Twig, ...]]:
         """The choices, the largest ones generalised until their product is within the limit."""
@@ -200,42 +174,3 @@ def _at_any_depth(rest: tuple[ast.LocationStep, ...]) -> tuple[ast.Expression, .
         any_element = ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME)
         return (ast.Or((*rest_condition(own), ast.relative(any_element, *own))),)
     return tuple(condition for condition in conditions if condition.is_local)
-
-
-def _implied_path(condition: ast.Expression) -> ast.PathExpression | None:
-    """A path that selects something wherever the condition holds."""
-    match condition:
-        case ast.FunctionCall(name, (ast.PathExpression() as path, ast.Literal(str(text)))) if (
-            name in _STRING_TESTS and text
-        ):
-            # The function looks at the first node, so it holds for some node.
-            return _with_call(path, condition)
-        case ast.Comparison(
-            ast.FunctionCall("count", (ast.PathExpression() as path,)), operator, literal
-        ):
-            return path if _asks_for_some(operator, literal) else None
-        case _:
-            return None
-
-
-def _with_call(path: ast.PathExpression, call: ast.FunctionCall) -> ast.PathExpression:
-    """``path[call]``, with the call about each node of the path."""
-    predicate = ast.FunctionCall(call.name, (ast.DOT, *call.arguments[1:]))
-    return path.with_predicates((predicate,))
-
-
-def _asks_for_some(operator: ast.Operator, bound: ast.Expression) -> bool:
-    """Whether a count that compares so is above zero."""
-    if not isinstance(bound, ast.Literal) or isinstance(bound.value, str):
-        return False
-    if isinstance(bound.value, Blank):
-        raise NeedsWords
-    match operator:
-        case ast.Operator.GT:
-            return bound.value >= 0
-        case ast.Operator.GE | ast.Operator.EQ:
-            return bound.value > 0
-        case ast.Operator.NE:
-            return bound.value == 0
-        case _:
-            return False

@@ -21,8 +21,9 @@ from yfilter.index.automaton import (
 from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
 from yfilter.index.derived_condition import Derived
 from yfilter.index.ways import Conditions, Verified, Way
+from yfilter.language.blanks import Blank
 from yfilter.language.query_ast import LeafCondition, NodeKind, Operator
-from yfilter.language.shapes import Blank, Word, filling
+from yfilter.language.shapes import Word, filling
 
 Found = TypeVar("Found")
 _Fill: TypeAlias = Callable[[Any], Callable[[tuple[Word, ...]], Any]]
@@ -108,9 +109,7 @@ def _kind_of(condition: LeafCondition | Derived) -> int:
     return CHECK_DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
 
 
-def _write_words(
-    words: Sequence[Word | bytes], codes: list[int], constants: list[Constant]
-) -> None:
+def _write_words(words: Sequence[Word], codes: list[int], constants: list[Constant]) -> None:
     for word in words:
         if isinstance(word, Blank):
             codes.append(word.number)

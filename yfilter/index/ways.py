@@ -29,7 +29,7 @@ from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
 from yfilter.index.derived_condition import RANGES, Derived, condition_of, derived_of
-from yfilter.language.implied_paths import implied
+from yfilter.language.blanks import Blank, NeedsWords
 from yfilter.language.query_ast import (
     ANY_NAME,
     INVERSE,
@@ -47,7 +47,6 @@ from yfilter.language.query_ast import (
     PathExpression,
     Sequence,
 )
-from yfilter.language.shapes import Blank, NeedsWords
 from yfilter.language.words import EACH_WORD
 
 WAYS_MAX = 64  # alternatives of one query
@@ -185,7 +184,7 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
 
 def _implied(part: Expression, level: int) -> Iterator[Asked]:
     """What a verified condition asks for that can be looked up: few elements are verified then."""
-    for condition in implied(part):
+    for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
             if _served(found) == EQUALITY:

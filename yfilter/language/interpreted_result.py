@@ -15,7 +15,7 @@ from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.failures import failure_of
 from yfilter.language.flwor_evaluation import flwor_items
-from yfilter.language.matching_path import decisive_parts, is_path, matching_path
+from yfilter.language.matching_path import is_path, matching_path
 from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -149,7 +149,7 @@ def _with_variables(
     body: ast.Constructor,
 ) -> tuple[tuple[tuple[str, ast.Expression], ...], ast.Constructor]:
     """The decisive parts by the variables that stand for them in the constructor."""
-    decisive = {part: f"decisive {number}" for number, part in enumerate(decisive_parts(body))}
+    decisive = {part: f"decisive {number}" for number, part in enumerate(body.decisive_parts())}
     content = tuple(
         ast.variable(decisive[part])
         if not isinstance(part, str | ast.Constructor | ast.Markup) and part in decisive

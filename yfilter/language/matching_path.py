@@ -13,7 +13,7 @@ a message that it does not match gives no result.  Where it says less than the w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from formats.graph.striped import GRAPH, GRAPH_NAMESPACE
@@ -24,7 +24,6 @@ from yfilter.language.query_ast import (
     DOT,
     And,
     Comparison,
-    Conditional,
     Constructor,
     Expression,
     Flwor,
@@ -44,12 +43,9 @@ from yfilter.language.query_ast import (
     PathExpression,
     Profile,
     Quantified,
-    Sequence,
-    SimpleMap,
-    Transform,
-    Typeswitch,
     UserCall,
     absolute,
+    needed_by_one,
     relative,
 )
 from yfilter.language.trees import split
@@ -323,17 +319,6 @@ def is_path(body: Expression, library: tuple[FunctionDeclaration, ...] = ()) -> 
             return isinstance(body, PathExpression)
 
 
-def decisive_parts(body: Constructor) -> tuple[Expression, ...]:
-    """The parts of an enclosing constructor of which one has to yield something.
-
-    The FLWOR expressions directly in it; where there is none, whatever stands in ``{ }``.
-    """
-    enclosed = tuple(
-        part for part in body.content if not isinstance(part, str | Constructor | Markup)
-    )
-    return tuple(part for part in enclosed if isinstance(part, Flwor)) or enclosed
-
-
 def _part_of_path(body: Expression) -> MatchingPart:
     """Of a profile that delivers the message when it selects anything."""
     found = alternatives(body)
@@ -413,41 +398,6 @@ def _selects_elements(path: PathExpression) -> bool:
     return path.steps[-1].kind is NodeKind.ELEMENT
 
 
-def _needed(expression: Expression) -> tuple[PathExpression, ...] | None:
-    """Paths from the message of which one selects something wherever the value is not empty.
-
-    None where no such paths are known.
-    """
-    match expression:
-        case PathExpression(Origin.MESSAGE, steps) if steps:
-            return (_ending_in_element(_without_variables(expression.downward().path)),)
-        case PathExpression() if expression.start is not None:
-            return _needed(expression.start)
-        case Mapped(left) | SimpleMap(left):
-            return _needed(left)
-        case UserCall():
-            value = expression.variable_value()
-            return None if value is None else _needed(value)
-        case Operation("intersect" | "except", (left, _)):
-            return _needed(left)
-        case FunctionCall("distinct-values" | "data" | "reverse" | "head" | "tail", (some, *_)):
-            return _needed(some)
-        case Operation("|", parts):
-            return _needed_by_some(parts)
-        case Sequence() | Conditional() | Typeswitch():
-            return _needed_by_some(expression.outcomes())
-        case Transform(copies):
-            return _needed(copies[0].value)  # which copies one node, or is an error
-        case Constructor():
-            return _needed_by_some(decisive_parts(expression))
-        case Flwor():
-            for clause in expression.clauses:
-                if isinstance(clause, ForClause) and (found := _needed(clause.path)) is not None:
-                    return found
-            return _needed(expression.result)
-    return None
-
-
 def _without_variables(path: PathExpression) -> PathExpression:
     """The path without the predicates that variables bound around it occur in."""
     steps = tuple(
@@ -457,14 +407,11 @@ def _without_variables(path: PathExpression) -> PathExpression:
     return replace(path, steps=steps)
 
 
-def _needed_by_some(parts: Iterable[Expression]) -> tuple[PathExpression, ...] | None:
-    found: dict[PathExpression, None] = {}
-    for part in parts:
-        needed = _needed(part)
-        if needed is None:
-            return None
-        found.update(dict.fromkeys(needed))
-    return tuple(found)
+def _needed(body: Expression) -> tuple[PathExpression, ...] | None:
+    """Paths to elements of which one selects something wherever a profile has results."""
+    parts = body.decisive_parts() if isinstance(body, Constructor) else (body,)
+    found = needed_by_one(parts)
+    return found and tuple([_ending_in_element(_without_variables(path)) for path in found])
 
 
 def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:

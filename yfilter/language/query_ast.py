@@ -22,6 +22,7 @@ from operator import is_, or_
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
+from yfilter.language.blanks import Blank, NeedsWords
 from yfilter.language.comparison import GENERAL, MIRRORED
 from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
 from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
@@ -184,14 +185,13 @@ class LeafCondition(NamedTuple):
     """A comparison of the values of one leaf of an element with a constant.
 
     ``kind``, ``test``: attributes or texts; the element's string value has SELF and no test.
-    ``operator`` None: that there is a value, as ``leaf`` is.  A ``value`` that is bytes is the key
-    of a text test.
+    ``operator`` None: that there is a value, as ``leaf`` is.
     """
 
     kind: NodeKind
     test: NameTest | None
     operator: Operator | None = None
-    value: str | Number | bytes = ""
+    value: str | Number = ""
 
     @property
     def leaf(self) -> LeafCondition:
@@ -410,6 +410,22 @@ class Expression:
         known = tuple(part for part in parts if part is not None)
         return self.with_parts(known) if len(known) == len(parts) else None
 
+    # -- what has to be there
+
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        """Paths that lead down from the context item, or from the message, of which one selects
+        something wherever the value is not empty; no path if it always is, None where none are
+        known.
+
+        Positions and axes that do not lead down are left out of the paths."""
+        return None
+
+    def implied(self) -> Iterator[Expression]:
+        """Conditions of such paths that hold wherever it does as a condition.
+
+        Nothing is implied by what is not understood."""
+        return iter(()) if self.is_local else _some_of(self)
+
     # -- its type
 
     def is_at_most_one(self) -> bool:
@@ -549,6 +565,31 @@ def _expressions(parts: Iterable[object]) -> list[Expression]:
         elif isinstance(part, Fragment):
             found += _expressions(parts_of(part) or ())
     return found
+
+
+def needed_by_one(parts: Iterable[Expression]) -> tuple[PathExpression, ...] | None:
+    """As ``needed``, where one of some expressions has a value that is not empty."""
+    found: dict[PathExpression, None] = {}
+    for part in parts:
+        needed = part.needed()
+        if needed is None:
+            return None
+        found.update(dict.fromkeys(needed))
+    return tuple(found)
+
+
+def _some_of(*values: Expression) -> Iterator[Expression]:
+    """For each of the values, none of which is empty, that one of the paths that it needs is
+    there."""
+    for value in values:
+        needed = value.needed()
+        if needed:
+            yield needed[0] if len(needed) == 1 else Or(needed)
+
+
+def _where(value: Expression, condition: Expression) -> Expression:
+    """``value[condition]``."""
+    return value.with_filter(LocationStep(False, NodeKind.SELF, None, (condition,)))
 
 
 def _union(parts: Iterable[Expression], variables: Variables, context: Kinds) -> Kinds:
@@ -996,6 +1037,15 @@ class PathExpression(Expression):
         left = self if folded == self.steps else self.with_steps(folded)
         return Downward(left, exact, cut or not folded)
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        if self.start is not None:
+            return self.start.needed()
+        path = self if self.origin is Origin.VARIABLE else self.downward().path
+        return (path,) if path.steps and self.origin is not Origin.VARIABLE else None
+
+    def implied(self) -> Iterator[Expression]:
+        return iter(()) if self.is_plain else _some_of(self)
+
     def folded(self) -> tuple[LocationStep, ...]:
         """The same steps with ``..`` after a child step said as a predicate: ``a/b/..`` is
         ``a[b]``.
@@ -1093,6 +1143,9 @@ class _Map(Expression):
 
     def new_focus(self) -> list[Expression]:
         return [self.right]
+
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return self.left.needed()
 
     def may_be_number(self) -> bool:
         return self.right.may_be_number()
@@ -1219,6 +1272,14 @@ class Comparison(Condition):
             return path.with_predicates((Comparison(DOT, operator, literal),))
         return None
 
+    def implied(self) -> Iterator[Expression]:
+        value, operator, literal = self.compared()
+        if isinstance(literal, Literal) and isinstance(value, FunctionCall):
+            yield from value.implied_if(operator, literal.value)
+        elif self.as_existence() is None:
+            sides = tuple(_some_of(self.left, self.right))
+            yield from sides if len(sides) == 2 or not self.is_local else ()
+
     def leaf_condition(self) -> LeafCondition | None:
         value, operator, literal = self.compared()
         leaf = value.leaf()
@@ -1323,6 +1384,25 @@ class Operation(Expression):
     def surely_number(self) -> bool:
         return self.name in _ARITHMETIC and self.name != "to"
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        if self.name not in _SET_OPERATORS:
+            return None
+        return needed_by_one(self.operands if self.name == "|" else self.operands[:1])
+
+    def implied(self) -> Iterator[Expression]:
+        if LEVEL_OF.get(self.name) != COMPARISON_LEVEL:
+            yield from _some_of(self)
+            return
+        left, right = self.operands
+        comparison = VALUE_COMPARISONS.get(self.name)
+        if comparison and isinstance(right, Literal) and isinstance(right.value, str):
+            # with a string it is the general comparison of a single value
+            yield from _some_of(_where(left, Comparison(DOT, comparison, right)))
+        else:
+            yield from _some_of(left, right)
+        if comparison and isinstance(right, Literal) and isinstance(left, FunctionCall):
+            yield from left.implied_if(comparison, right.value)
+
     def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
         return Operation(self.name, parts)
 
@@ -1358,6 +1438,9 @@ class Sequence(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return self.parts
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return needed_by_one(self.parts)
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return _union(self.parts, variables, context)
 
@@ -1380,6 +1463,9 @@ class Conditional(Expression):
 
     def outcomes(self) -> Iterable[Expression]:
         return self.consequence, self.alternative
+
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return needed_by_one(self.outcomes())
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return _union(self.outcomes(), variables, context)
@@ -1422,6 +1508,9 @@ class Quantified(Condition):
             return self
         predicates = tuple([part.as_predicate() for part in split(about, And)])
         return source.as_condition().with_predicates(predicates)
+
+    def implied(self) -> Iterator[Expression]:
+        return iter(()) if self.every else _some_of(self.bindings[0][1])
 
     def written(self, plain: bool) -> str:
         ranges = ", ".join(f"${name} in {source.single(plain)}" for name, source in self.bindings)
@@ -1563,6 +1652,9 @@ class Typeswitch(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return [case.result for case in self.cases]
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return needed_by_one(self.outcomes())
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         operand = self.operand.kinds(variables, context)
         found = NOTHING
@@ -1647,6 +1739,17 @@ _OF_ONE_STRING = frozenset(
 )
 
 
+_EMPTY_OF_EMPTY = frozenset(("distinct-values", "data", "reverse", "head", "tail"))
+# Conditions on a string that the empty string does not meet, when the second argument is not "".
+_STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
+# Functions of one argument, and their values where that has no nodes.
+_VALUES_OF_NOTHING: Mapping[str, str | float] = {
+    "count": 0,
+    "number": nan,
+    **dict.fromkeys(("string", "normalize-space", "lower-case", "upper-case"), ""),
+}
+
+
 class WordCondition(NamedTuple):
     """``source`` has a value in which one, or every, of the needles is, when it is spaced so."""
 
@@ -1706,6 +1809,35 @@ class FunctionCall(Expression):
                 return self if asked is condition else FunctionCall("not", (asked,))
             case _:
                 return self
+
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return self.arguments[0].needed() if self.name in _EMPTY_OF_EMPTY else None
+
+    def implied(self) -> Iterator[Expression]:
+        match self.arguments:
+            case (inner,) if self.name in ("boolean", "exists"):
+                return _some_of(inner)
+            case (value, Literal(str(text))) if self.name in _STRING_TESTS and text:
+                # it looks at the first node, so it holds for some node
+                call = FunctionCall(self.name, (DOT, self.arguments[1]))
+                return iter(()) if self.is_local else _some_of(_where(value, call))
+        return _some_of(self)
+
+    def implied_if(self, operator: Operator, value: str | Number) -> Iterator[Expression]:
+        """What is implied where its value compares so with a constant: that there are nodes, if
+        the comparison does not hold for none."""
+        if len(self.arguments) != 1 or self.name not in _VALUES_OF_NOTHING:
+            return iter(())
+        there = _some_of(self.arguments[0])
+        if isinstance(value, Blank):
+            raise NeedsWords  # whether it holds for nothing depends on the value
+        of_nothing = _VALUES_OF_NOTHING[self.name]
+        if isinstance(of_nothing, str):
+            is_other = isinstance(value, str) and operator is Operator.EQ and value != of_nothing
+        else:
+            is_number = not isinstance(value, str)
+            is_other = is_number and not operator.holds(of_nothing, float(value))
+        return there if is_other else iter(())
 
     def is_at_most_one(self) -> bool:
         return self.name in _OF_ONE_STRING
@@ -1839,6 +1971,10 @@ class UserCall(Expression):
     def in_scope(self) -> list[Expression]:
         return self.same_focus()
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        value = self.variable_value()
+        return None if value is None else value.needed()
+
     def may_be_number(self) -> bool:
         return not self.library or bool(self.kinds({}, NOTHING) & ItemKind.NUMBER)
 
@@ -1926,6 +2062,14 @@ class Constructor(Expression):
 
     def same_focus(self) -> list[Expression]:
         return _expressions((self.attributes, self.content))
+
+    def decisive_parts(self) -> tuple[Expression, ...]:
+        """The parts of which one has to yield something, if it is a whole profile: the FLWOR
+        expressions directly in it; where there is none, whatever stands in ``{ }``."""
+        enclosed = tuple(
+            part for part in self.content if not isinstance(part, str | Constructor | Markup)
+        )
+        return tuple(part for part in enclosed if isinstance(part, Flwor)) or enclosed
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return ItemKind.ELEMENT
@@ -2174,6 +2318,11 @@ class Flwor(Expression):
             return self
         return known[0] if len(known) == 1 else And(flat(known, And))
 
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        ranges = (clause.path for clause in self.clauses if isinstance(clause, ForClause))
+        found = (value.needed() for value in (*ranges, self.result))
+        return next((paths for paths in found if paths is not None), None)
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = dict(variables)
         for clause in self.clauses:
@@ -2240,6 +2389,9 @@ class Transform(Expression):
 
     def outcomes(self) -> Iterable[Expression]:
         return (self.result,)
+
+    def needed(self) -> tuple[PathExpression, ...] | None:
+        return self.copies[0].value.needed()  # which copies one node, or is an error
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = dict(variables)

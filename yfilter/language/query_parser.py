@@ -76,7 +76,7 @@ from yfilter.language.item_kinds import (
     ItemKind,
     Kinds,
 )
-from yfilter.language.matching_path import decisive_parts, is_path
+from yfilter.language.matching_path import is_path
 from yfilter.language.namespaces import (
     CODEPOINT_COLLATION,
     FUNCTION_NAMESPACE,
@@ -2086,7 +2086,7 @@ class QueryParser(OperatorParser):
                 wanted = "a path to an element; $msg/* for every message"
                 raise self.refusal("type", what, start.offset, wanted)
             return
-        if isinstance(body, ast.Constructor) and not decisive_parts(body):
+        if isinstance(body, ast.Constructor) and not body.decisive_parts():
             what = "the enclosing constructor holds nothing of the message"
             wanted = "{ for … return … }, or a path in { }, directly in it"
             raise self.refusal("unsupported", what, start.offset, wanted)

@@ -25,7 +25,6 @@ from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language import query_ast as ast
 from yfilter.language.item_kinds import Kinds
-from yfilter.language.matching_path import decisive_parts
 from yfilter.language.near_miss import near_miss
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, checked_text
 from yfilter.language.query_parser import QueryParser
@@ -164,7 +163,7 @@ class _Walk:
         """Raises _Impossible for a profile that can have no result."""
         scope = _Scope(MESSAGE, {})
         if isinstance(body, ast.Constructor):
-            self._some_of(decisive_parts(body), lambda part: self._value(part, scope))
+            self._some_of(body.decisive_parts(), lambda part: self._value(part, scope))
         else:
             self._value(body, scope)
 

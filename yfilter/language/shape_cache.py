@@ -29,6 +29,7 @@ from typing import NamedTuple, TypeAlias
 
 from formats.characters import NAME, find_illegal_character
 from yfilter.errors import ProfileRefused
+from yfilter.language.blanks import MARK, Blank
 from yfilter.language.constants import Constant, constants_in, first_fault
 from yfilter.language.query_ast import (
     ANY,
@@ -39,16 +40,7 @@ from yfilter.language.query_ast import (
     Sequence,
 )
 from yfilter.language.query_lexer import NCNAME
-from yfilter.language.shapes import (
-    MARK,
-    Blank,
-    PlainPath,
-    PlainStep,
-    Shape,
-    Shaped,
-    Word,
-    take_apart,
-)
+from yfilter.language.shapes import PlainPath, PlainStep, Shape, Shaped, Word, take_apart
 
 LENGTH_MAX = 2_048
 LEARNT_AT_ONCE_MAX = 256

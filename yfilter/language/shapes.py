@@ -26,42 +26,18 @@ from weakref import WeakValueDictionary
 from formats.names import QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language import trees
+from yfilter.language.blanks import (
+    MARK,
+    Blank,
+    BlankDecimal,
+    BlankDouble,
+    BlankInteger,
+    BlankString,
+)
 from yfilter.language.functions import PATTERN_FUNCTIONS
 from yfilter.language.query_text import unparse
 
 Word: TypeAlias = str | int | Decimal | float
-
-# No text of a profile that is taken apart has this character: see shape_cache.py.
-MARK = "\U000effff"
-
-
-class NeedsWords(Exception):
-    """What is asked depends on the words of a profile, not on its shape alone."""
-
-
-class BlankString(str):
-    number: int
-
-
-class BlankInteger(int):
-    number: int
-
-    def __str__(self) -> str:
-        return f"{MARK}{self.number}{MARK}"
-
-
-class BlankDecimal(Decimal):
-    number: int
-
-    def __format__(self, specifier: str, context: object = None, /) -> str:
-        return f"{MARK}{self.number}.{MARK}"
-
-
-class BlankDouble(float):
-    number: int
-
-
-Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble
 
 Found = TypeVar("Found")
 Template = TypeVar("Template")
