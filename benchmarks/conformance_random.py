@@ -43,7 +43,6 @@ from formats.text import parse_text
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.matching_path import is_path
 from yfilter.language.namespaces import SVRL_NAMESPACE
 from yfilter.language.nodes import Construction, DynamicError
 from yfilter.language.query_ast import Computed, Constructor, UserCall
@@ -402,7 +401,7 @@ def ask(saxon: Saxon, text: str) -> list[Answer]:
     decisive = ""
     if isinstance(body, Constructor):
         decisive = ", ".join(unparse(_as_written(part)) for part in body.decisive_parts())
-    return saxon.answers(in_xquery(text), Form.PATH if is_path(body) else Form.ITEMS, decisive)
+    return saxon.answers(in_xquery(text), Form.PATH if body.is_path() else Form.ITEMS, decisive)
 
 
 def in_xquery(profile: str) -> str:

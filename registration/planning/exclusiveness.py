@@ -30,9 +30,7 @@ from yfilter.language.query_ast import (
     Profile,
     absolute,
 )
-from yfilter.language.query_ast import Sequence as QuerySequence
 from yfilter.language.query_text import unparse
-from yfilter.language.trees import split
 
 # The text of the path from the message to the value: ``/nitf/head/pubdata/@edition.area``.
 Pattern: TypeAlias = str
@@ -106,10 +104,8 @@ def equalities(selection: Expression) -> list[tuple[Expression, tuple[Literal, .
     target, constant = selection.left, selection.right
     if target.leaf() is None:
         target, constant = constant, target
-    constants = split(constant, QuerySequence)
-    literals = tuple(part for part in constants if isinstance(part, Literal))
-    leaf = target.leaf()
-    is_known = leaf is not None and leaf.is_full and len(literals) == len(constants)
+    literals, leaf = constant.literals(), target.leaf()
+    is_known = bool(literals) and leaf is not None and leaf.is_full
     return [(target, literals)] if is_known else []
 
 

@@ -16,7 +16,7 @@ from tests.yfilter.test_declared_functions import results
 from yfilter import Matcher
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.matching_path import is_path, matching_part
+from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
@@ -109,7 +109,7 @@ def test_what_is_declared_as_a_path_is_one_however_long() -> None:
     wide = " | ".join(f"//i[v = {n}]" for n in range(20))
     for value in ("//i[v = 7]", wide):
         profile = parse_profile(f"declare variable $i := ({value}); $i/v")
-        assert is_path(profile.body)
+        assert profile.body.is_path()
     short = matching_part(parse_profile("declare variable $i := //i[v = 7]; $i/v"))
     assert unparse(short.path) == "//i[v = 7]/v"
 
@@ -130,7 +130,7 @@ def test_engine_and_links_come_to_the_same(seed: int) -> None:
     found = {match.profile_id: match.results() for match in matcher.match(message.stream)}
     for number, text in enumerate(PROFILES):
         body = parse_profile(text).body
-        if is_path(body):
+        if body.is_path():
             selected = MessageEvaluator(message.stream).evaluate(body, DOCUMENT, {})
             wanted = [message.text] if selected else []
         else:

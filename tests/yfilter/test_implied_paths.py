@@ -39,6 +39,8 @@ from yfilter.errors import ProfileRefused
         ("for $a in /a let $l := $a/b for $b in $l/c where $b/d or $b/e return <r/>",
          ["/a/b/c/d", "/a/b/c/e"]),
         ("for $a in /a, $b in //b return <r/>", ["//b and /a"]),
+        ("(<a>{//x}</a>, //b)", ["/*"]),
+        ("/a[b | c]", ["/a/b", "/a/c"]),
     ],
 )  # fmt: skip
 def test_what_is_implied(profile: str, routing: list[str]) -> None:

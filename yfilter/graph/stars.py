@@ -57,7 +57,7 @@ class GraphPart(NamedTuple):
     """``paths``: a graph with a solution is selected by one of them.  ``is_exact``: and each
     graph that one selects has a solution."""
 
-    paths: tuple[ast.PathExpression, ...]
+    paths: tuple[ast.Expression, ...]
     is_exact: bool
 
 
@@ -304,7 +304,7 @@ class _Compiler:
             for slot in self._slots.get(variable, ()):
                 slot.conditions.append(terms_condition(terms, slot.place))
 
-    def paths(self) -> list[ast.PathExpression]:
+    def paths(self) -> list[ast.Expression]:
         """None where nothing has a solution."""
         stars = [
             (key[0], [predicate for slot in slots for predicate in slot.predicates()])
@@ -419,7 +419,7 @@ def _may_be_closed_only(star: list[_Slot]) -> bool:
     return bool(loose) and is_asked and len(loose) + len(own) == len(star)
 
 
-def _path(stars: list[ast.LocationStep]) -> ast.PathExpression:
+def _path(stars: list[ast.LocationStep]) -> ast.Expression:
     """The star that selects most is the last step, the others are conditions of the root."""
     if len(stars) == 1:
         return ast.absolute(_ROOT, stars[0])
@@ -437,12 +437,13 @@ def _weight(star: ast.LocationStep) -> int:
 
 
 def _weight_of(predicate: ast.Expression) -> int:
+    step = predicate.steps[-1] if predicate.steps else None
+    if step is not None and step.kind is ast.NodeKind.ELEMENT:
+        is_type = step.test in (_TYPE_TEST, _CLASS_TEST)
+        return _THERE + sum(_OF_TYPE if is_type else _weight_of(one) for one in step.predicates)
     match predicate:
-        case ast.PathExpression(_, (*_, step)) if step.kind is ast.NodeKind.ELEMENT:
-            is_type = step.test in (_TYPE_TEST, _CLASS_TEST)
-            return _THERE + sum(_OF_TYPE if is_type else _weight_of(one) for one in step.predicates)
-        case ast.Comparison(ast.PathExpression(_, (step,)), ast.Operator.EQ):
-            is_subject = step.test == ast.NameTest("", striped.IRI_SUBJECT)
+        case ast.Comparison(left, ast.Operator.EQ) if len(left.steps) == 1:
+            is_subject = left.steps[0].test == ast.NameTest("", striped.IRI_SUBJECT)
             return _ONE_SUBJECT if is_subject else _EQUAL
         case ast.Or(parts):
             return min(map(_weight_of, parts))
@@ -471,25 +472,19 @@ def _ways(predicate: ast.Expression) -> Iterator[ast.Expression]:
                 known = all_of(chosen)
                 assert known is not None
                 yield known
-        case ast.PathExpression(ast.Origin.CONTEXT, (*front, step)) if (
-            step.kind is ast.NodeKind.ELEMENT
-        ):
+        case _ if (step := predicate.steps[-1]).kind is ast.NodeKind.ELEMENT:
             for chosen in product(*map(_ways, step.predicates)):
                 parts = tuple(part for one in chosen for part in _conjuncts(one))
-                yield replace(predicate, steps=(*front, replace(step, predicates=parts)))
+                last = replace(step, predicates=parts)
+                yield predicate.with_steps((*predicate.steps[:-1], last))
         case _:
             yield predicate
 
 
 def _has_choice(predicate: ast.Expression) -> bool:
-    match predicate:
-        case ast.Or():
-            return True
-        case ast.And(parts):
-            return any(map(_has_choice, parts))
-        case ast.PathExpression(ast.Origin.CONTEXT, (*_, step)):
-            return any(map(_has_choice, step.predicates))
-    return False
+    if isinstance(predicate, ast.Or | ast.And):
+        return isinstance(predicate, ast.Or) or any(map(_has_choice, predicate.parts))
+    return any(map(_has_choice, predicate.steps[-1].predicates)) if predicate.steps else False
 
 
 def _all_parts(predicates: Iterable[ast.Expression]) -> Iterator[ast.Expression]:

@@ -79,7 +79,7 @@ def derived_of(condition: ast.Expression) -> Derived | None:
         case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
             operator = ast.VALUE_COMPARISONS[name]
             found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
-        case ast.PathExpression(ast.Origin.CONTEXT, steps) if steps and steps[-1].predicates:
+        case _ if condition.origin is ast.Origin.CONTEXT:
             return _of_last_predicate(condition)
         case _:
             test = _text_test(condition)
@@ -97,7 +97,7 @@ def derived_of(condition: ast.Expression) -> Derived | None:
 def _without_cast(value: ast.Expression, name: str) -> ast.Expression:
     """``@a`` of ``xs:date(@a)``: comparing it with a date casts it as well."""
     match value:
-        case ast.FunctionCall(cast, (ast.PathExpression() as path,)) if cast == name:
+        case ast.FunctionCall(cast, (path,)) if cast == name and path.is_location:
             return path if path.is_at_most_one() else value
     return value
 
@@ -140,27 +140,31 @@ def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
 _SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
 
 
-def _of_last_predicate(path: ast.PathExpression) -> Derived | None:
+def _of_last_predicate(path: ast.Expression) -> Derived | None:
     """The existence of nodes as a comparison: ``a/b[c = "x"]`` as ``a/b/c = "x"``,
     ``a/b[count(c) = 2]`` as ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
+    if not path.steps or not path.steps[-1].predicates:
+        return None
     *before, last = path.steps
     *kept, predicate = last.predicates
-    base = replace(path, steps=(*before, replace(last, predicates=tuple(kept))))
+    base = path.with_steps((*before, replace(last, predicates=tuple(kept))))
     value: ast.Expression
     match predicate:
         case ast.Literal(int(place)) if not (before or last.descendant or _is_of_many(base)):
             count = ast.FunctionCall("count", (base,))
             value = ast.Operation("to", (ast.Literal(1), count))
             return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, path)
-        case ast.Literal() | ast.PathExpression():
+        case _ if predicate.is_location or isinstance(predicate, ast.Literal):
             return None
     found = derived_of(predicate)
     if found is None or found.test or found.items != EACH_ITEM:
         return None
     match found.value:
-        case ast.PathExpression(ast.Origin.CONTEXT, steps) if not steps or not steps[0].is_self:
-            value = replace(base, steps=(*base.steps, *steps))
-        case ast.FunctionCall(name, (ast.PathExpression(),)) if name in _SAFE:
+        case inner if inner.origin is ast.Origin.CONTEXT and not any(
+            step.is_self for step in inner.steps[:1]
+        ):
+            value = base.with_steps((*base.steps, *inner.steps))
+        case ast.FunctionCall(name, (inner,)) if name in _SAFE and inner.is_location:
             value = ast.Mapped(base, found.value)
         case _:
             return None
@@ -201,13 +205,7 @@ def _text_test(condition: ast.Expression) -> Derived | None:
 
 
 def _is_text(value: ast.Expression) -> bool:
-    return value.is_at_most_one() or (isinstance(value, ast.PathExpression) and value.start is None)
-
-
-_COMPUTED = (
-    *(ast.PathExpression, ast.Literal, ast.FunctionCall, ast.Operation, ast.Cast),
-    *(ast.Comparison, ast.And, ast.Or, ast.Sequence, ast.Conditional, ast.Mapped),
-)
+    return value.is_at_most_one() or value.origin is not ast.Origin.EXPRESSION
 
 
 _NOT_INDEXED = frozenset((*CURRENT, "xs:float"))
@@ -226,7 +224,7 @@ def _is_column(value: ast.Expression) -> bool:
     return (
         not value.uses_position()
         and not _is_of_many(value)
-        and all(isinstance(part, _COMPUTED) for part in parts)
+        and all(map(_is_computed, parts))
         and (value.uses_context() or value.depends_on_message_alone())
         and not value.free_variables()
     )
@@ -236,15 +234,22 @@ def _is_of_many(value: ast.Expression) -> bool:
     """Whether it is of all nodes before or behind the element, which an operator asks for once
     for all elements; a number of these is a value of its own."""
     match value:
-        case ast.FunctionCall("count", (ast.PathExpression(ast.Origin.CONTEXT, (step,)),)):
-            return any(map(_is_of_many, step.predicates))
-        case ast.PathExpression(ast.Origin.MESSAGE):
-            return False
-        case ast.PathExpression(_, steps) if any(map(_leads_to_many, steps)):
-            return True
+        case ast.FunctionCall("count", (counted,)) if (
+            counted.origin is ast.Origin.CONTEXT and len(counted.steps) == 1
+        ):
+            return any(map(_is_of_many, counted.new_focus()))
+    if value.origin is ast.Origin.MESSAGE:
+        return False
+    if any(map(_leads_to_many, value.steps)):
+        return True
     return any(map(_is_of_many, (*value.same_focus(), *value.new_focus())))
 
 
 def _leads_to_many(step: ast.LocationStep) -> bool:
     is_placed = bool(step.predicates) and isinstance(step.predicates[0], ast.Literal)
     return step.axis in ast.INVERSE and not is_placed
+
+
+def _is_computed(part: ast.Expression) -> bool:
+    is_known = isinstance(part, ast.FunctionCall | ast.Conditional | ast.Mapped)
+    return is_known or part.is_location or part.is_of_its_parts

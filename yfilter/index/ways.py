@@ -44,8 +44,9 @@ from yfilter.language.query_ast import (
     Operator,
     Or,
     Origin,
-    PathExpression,
     Sequence,
+    absolute,
+    relative,
 )
 from yfilter.language.words import EACH_WORD
 
@@ -76,7 +77,7 @@ Asked: TypeAlias = "LeafCondition | Derived | Verified | Way"
 Conditions: TypeAlias = "tuple[Asked, ...]"
 
 
-def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[Ways, ...]:
+def ways_of(path: Expression, verified: Expression | None = None) -> tuple[Ways, ...]:
     """A matching path as alternatives, each of ways that all have to be found; ``verified`` is
     asked besides."""
     steps, others = _divided(main_steps(path))
@@ -95,23 +96,22 @@ def ways_of(path: PathExpression, verified: Expression | None = None) -> tuple[W
 
 def _divided(
     steps: tuple[LocationStep, ...],
-) -> tuple[tuple[LocationStep, ...], list[PathExpression]]:
+) -> tuple[tuple[LocationStep, ...], list[Expression]]:
     """Steps without the conditions that are paths from the message, and these paths."""
-    others: list[PathExpression] = []
+    others: list[Expression] = []
     found = []
     for step in steps:
         kept = []
         for part in (part for predicate in step.predicates for part in predicate.conjuncts()):
             if (
-                isinstance(part, PathExpression)
-                and part.origin is Origin.MESSAGE
-                and part.is_plain
+                part.origin is Origin.MESSAGE
+                and part.as_existence() is not None
                 and all(one.kind not in (NodeKind.SELF, NodeKind.PARENT) for one in part.steps)
                 and len(others) < OTHERS_MAX
             ):
                 others.append(part)
             elif part.depends_on_message_alone() and found and len(others) < OTHERS_MAX:
-                others.append(PathExpression(Origin.MESSAGE, (_root_with(part),)))
+                others.append(absolute(_root_with(part)))
             else:
                 kept.append(part)
                 if len(others) < OTHERS_MAX and derived_of(part) is None:
@@ -125,18 +125,18 @@ def _root_with(condition: Expression) -> LocationStep:
     return LocationStep(False, NodeKind.ELEMENT, ANY_NAME, (condition,))
 
 
-def _anywhere(part: Expression) -> Iterator[PathExpression]:
+def _anywhere(part: Expression) -> Iterator[Expression]:
     """The path from the message that has to be there where a value is before or behind an element:
     ``//v[. = "x"]`` of ``preceding::v = "x"``."""
     match part:
-        case Comparison(
-            PathExpression(Origin.CONTEXT, (first, *rest)), Operator.EQ, Literal() as literal
-        ) if first.axis in INVERSE and first.kind is NodeKind.ELEMENT:
-            equal = Comparison(PathExpression(Origin.CONTEXT, tuple(rest)), Operator.EQ, literal)
+        case Comparison(path, Operator.EQ, Literal() as literal) if (
+            path.origin is Origin.CONTEXT and path.steps and path.steps[0].axis in INVERSE
+        ):
+            first, *rest = path.steps
+            equal = Comparison(relative(*rest), Operator.EQ, literal)
             anywhere = LocationStep(True, first.kind, first.test, (equal,))
-            path = PathExpression(Origin.MESSAGE, (anywhere,))
-            if path.is_plain:
-                yield path
+            if anywhere.is_plain and first.kind is NodeKind.ELEMENT:
+                yield absolute(anywhere)
 
 
 def way_of_path(path: LinearPath) -> Way:
@@ -152,7 +152,7 @@ def _way(steps: tuple[LocationStep, ...], level: int) -> Way:
             conditions += _conditions(predicate, level)
         found.append(Step(step.descendant, element_test(step), tuple(dict.fromkeys(conditions))))
     if len(steps) > STEPS_MAX:
-        rest = Verified(PathExpression(Origin.CONTEXT, steps[STEPS_MAX:]))
+        rest = Verified(relative(*steps[STEPS_MAX:]))
         found[-1] = found[-1]._replace(conditions=(*found[-1].conditions, rest))
     return tuple(found)
 
@@ -177,7 +177,7 @@ def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
     if kind is ConditionKind.SELECTION:
         return condition_of(part) or derived_of(part) or Verified(part)
-    if kind is ConditionKind.BRANCH and isinstance(part, PathExpression) and level + 1 < LEVELS_MAX:
+    if kind is ConditionKind.BRANCH and level + 1 < LEVELS_MAX:
         return _way(part.steps, level + 1)
     return derived_of(part) or Verified(part)
 
@@ -230,10 +230,10 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
         case Or(parts):
             for part in parts:
                 yield from _alternatives(part)
-        case Comparison(value, Operator.EQ, Sequence(parts)):
-            if all(isinstance(part, Literal) for part in parts):
-                yield from (Comparison(value, Operator.EQ, part) for part in dict.fromkeys(parts))
-            else:
+        case Comparison(value, Operator.EQ, Sequence() as listed):
+            literals = dict.fromkeys(listed.literals())
+            yield from (Comparison(value, Operator.EQ, part) for part in literals)
+            if not literals:
                 yield condition
         case _:
             yield from _each_word(condition, every=False)

@@ -58,20 +58,6 @@ class Means(NamedTuple):
 
 
 _TRUTH = ast.SequenceType("xs:boolean", None, None)
-_CONDITIONS = frozenset(
-    (
-        *("not", "boolean", "exists", "empty", "true", "false", "deep-equal"),
-        *("contains", "starts-with", "ends-with", "matches"),
-    )
-)
-# What is never an error, as it takes the first of several values.
-_SURE_CALLS = frozenset(
-    (
-        *("exists", "empty", "count", "true", "false", "contains", "starts-with", "ends-with"),
-        *("string", "concat", "normalize-space", "string-length", "lower-case", "upper-case"),
-        *("substring-before", "substring-after", "number", "name", "local-name", "namespace-uri"),
-    )
-)
 _SEVERAL = frozenset(("tokenize", "string-to-codepoints", "index-of"))
 # Functions that convert to a type are called so, to one of one item AS_ONE.
 AS_ONE, AS_ALL = f"{braced(WRITTEN_OUT)}one-", f"{braced(WRITTEN_OUT)}all-"
@@ -97,7 +83,7 @@ class Inline:
     def is_sure(self) -> bool:
         """Whether no call of it is an error."""
         nodes = self.parameters if self.takes_nodes else ()
-        return not any(self.types) and is_sure(self.body, nodes)
+        return not any(self.types) and self.body.is_sure(nodes)
 
 
 def bound(name: str, value: ast.Expression, body: ast.Expression) -> ast.Expression:
@@ -116,15 +102,15 @@ def applied(function: Inline, values: Iterable[ast.Expression], convert: Convert
 
 
 def for_each(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
-    if function.is_sure and is_sure(items):
+    if function.is_sure and items.is_sure():
         return ast.Flwor((ast.ForClause(function.parameters[0], items),), None, function.body)
     return ast.SimpleMap(items, applied(function, (ast.DOT,), means.convert))
 
 
 def filtered(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
     condition = function.body
-    is_condition = _is_condition(condition)
-    if is_condition and function.is_sure and is_sure(items):
+    is_condition = condition.is_boolean()
+    if is_condition and function.is_sure and items.is_sure():
         (name,) = function.parameters
         return ast.Flwor((ast.ForClause(name, items),), condition, ast.variable(name))
     is_bare = not any(function.types)
@@ -146,7 +132,7 @@ def sorted_by(items: ast.Expression, function: Inline | None, means: Means) -> a
     parts = key.parts if isinstance(key, ast.Sequence) else (key,)
     are_single = all(_is_single(part, name) for part in parts)
     count = len(parts) if are_single else KEYS_MAX
-    name_of_items = "" if is_sure(items) else means.fresh("items")
+    name_of_items = "" if items.is_sure() else means.fresh("items")
     source = ast.variable(name_of_items) if name_of_items else items
     is_bare = not any(function.types)
     each = name if is_bare else means.fresh("item")
@@ -237,58 +223,12 @@ def _halves(items: ast.Expression, middle: ast.Expression) -> tuple[ast.Expressi
     return first, ast.FunctionCall("subsequence", (items, behind))
 
 
-def is_sure(expression: ast.Expression, nodes: tuple[str, ...] = ()) -> bool:
-    """Whether it can be seen that no evaluation of it is an error, outside ``try``; ``nodes``:
-    variables that are one node each."""
-    match expression:
-        case ast.FunctionCall(name, arguments):
-            if name in ("not", "boolean"):
-                return _is_condition(arguments[0]) and is_sure(arguments[0], nodes)
-            if name not in _SURE_CALLS:
-                return False
-        case ast.And(parts) | ast.Or(parts):
-            if not all(_is_condition(part) or part.steps for part in parts):
-                return False
-        case ast.Comparison(left, _, right):  # of values with values, some are errors
-            sides = [side for side in (left, right) if isinstance(side, ast.PathExpression)]
-            bare = [side.variable for side in sides if not side.steps]
-            if not {*nodes}.issuperset(bare):
-                return False
-        case ast.PathExpression() | ast.Literal() | ast.Sequence() | ast.Constructor():
-            pass
-        case _:
-            return False
-    return all(is_sure(part, nodes) for part in expression.same_focus())
-
-
-def _is_condition(expression: ast.Expression) -> bool:
-    """Whether its value is one xs:boolean."""
-    match expression:
-        case ast.FunctionCall(name):
-            return name in _CONDITIONS
-        case ast.Cast():
-            return expression.castable
-        case ast.Typed():
-            return not expression.treat
-    return isinstance(expression, ast.Condition)
-
-
 def _is_single(expression: ast.Expression, item: str) -> bool:
     """Whether its value is one item at most; ``item`` is a variable of which that is known."""
+    if expression.is_location:
+        are_single = all(step.is_single for step in expression.steps)
+        return expression.refers() == item and are_single
     match expression:
-        case ast.PathExpression(ast.Origin.VARIABLE, steps, name):
-            are_single = all(
-                step.kind is ast.NodeKind.PARENT
-                or (
-                    step.kind is ast.NodeKind.ATTRIBUTE
-                    and step.axis is None
-                    and not step.descendant
-                    and step.test is not None
-                    and step.test.is_full
-                )
-                for step in steps
-            )
-            return name == item and are_single
         case ast.FunctionCall(name):
             is_known = name in FUNCTIONS and FUNCTIONS[name].result in _ONE
             return (is_known or name in TYPES) and name not in _SEVERAL
@@ -296,4 +236,4 @@ def _is_single(expression: ast.Expression, item: str) -> bool:
             return name not in ("|", "intersect", "except", "to")
         case ast.UserCall(name):
             return name.startswith(AS_ONE)
-    return isinstance(expression, ast.Literal | ast.Cast) or _is_condition(expression)
+    return isinstance(expression, ast.Literal | ast.Cast) or expression.is_boolean()

@@ -15,7 +15,7 @@ from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.failures import failure_of
 from yfilter.language.flwor_evaluation import flwor_items
-from yfilter.language.matching_path import is_path, matching_path
+from yfilter.language.matching_path import matching_path
 from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -76,7 +76,7 @@ def _documents(
     whole_message: Callable[[], bytes],
 ) -> list[bytes]:
     body = asked.profile.body
-    if is_path(body):
+    if body.is_path():
         if not evaluator.value(body, _FOCUS):
             return []
         return [whole_message()]
@@ -178,7 +178,7 @@ def selected(profile: ast.Profile, stream: ElementStream) -> tuple[int, ...]:
     so; of a profile without either the elements that its matching path selects."""
     body, flwor = profile.body, profile.flwor
     source: ast.Expression = matching_path(profile)
-    if is_path(body):
+    if body.is_path():
         source = body
     elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ast.ForClause):
         source = flwor.clauses[0].path

@@ -29,12 +29,9 @@ from yfilter.language.query_ast import (
     Flwor,
     ForClause,
     FunctionCall,
-    FunctionDeclaration,
     LetClause,
     Literal,
     LocationStep,
-    Mapped,
-    Markup,
     NameTest,
     NodeKind,
     Operation,
@@ -162,32 +159,22 @@ def _goes_on(condition: Expression, path: Expression) -> bool:
 
 def _for_some(condition: Expression, bindings: Mapping[str, Expression]) -> Expression | None:
     """What holds with ranges in the place of variables, if the condition does for one binding."""
-    match condition:
-        case Literal():
-            return condition
-        case PathExpression():
-            path = _relative(condition, bindings)
-            is_path = isinstance(path, PathExpression) and _is_served(path)
-            return path if is_path or isinstance(path, Literal) else None
-        case Comparison(PathExpression() | Literal() as left, operator, right) if isinstance(
-            right, PathExpression | Literal
-        ):
-            sides = _for_some(left, bindings), _for_some(right, bindings)
-            if sides[0] is None or sides[1] is None:
-                return None
-            return Comparison(sides[0], operator, sides[1])
-        case And(parts) | Or(parts):
-            found = [_for_some(part, bindings) for part in parts]
-            if None in found:
-                return None
-            return type(condition)(tuple(part for part in found if part is not None))
-        case _:
-            return None
+    found = _relative(condition, bindings)
+    return found if found is not None and _is_of_some(found) else None
 
 
-def _is_served(path: PathExpression) -> bool:
-    """Whether the path leads down from the context item, without positions."""
-    return path.origin is Origin.CONTEXT and bool(path.steps) and path.downward().exact
+def _is_of_some(condition: Expression) -> bool:
+    if isinstance(condition, And | Or):
+        return all(map(_is_of_some, condition.parts))
+    sides = condition.same_focus() if isinstance(condition, Comparison) else [condition]
+    return all(isinstance(side, Literal) or _is_served(side) for side in sides)
+
+
+def _is_served(value: Expression) -> bool:
+    """Whether it is a path that leads down from the context item, without positions."""
+    if not isinstance(value, PathExpression) or value.origin is not Origin.CONTEXT:
+        return False
+    return bool(value.steps) and value.downward().exact
 
 
 def _relative_bindings(flwor: Flwor, first: ForClause) -> dict[str, Expression]:
@@ -239,17 +226,17 @@ class MatchingPart:
     ``where_holds``: ``where`` holds for all of ``bound``.
     """
 
-    path: PathExpression
+    path: Expression
     binds: bool
     has_remainder: bool
-    paths: tuple[PathExpression, ...]
+    paths: tuple[Expression, ...]
     bound: tuple[PathExpression, ...] = ()
     verified: Expression | None = None
     is_verified: bool = False
     where_holds: bool = False
 
 
-def matching_path(profile: Profile) -> PathExpression:
+def matching_path(profile: Profile) -> Expression:
     """The path whose elements the profile's results are made of; all its steps are elements."""
     return matching_part(profile).path
 
@@ -266,7 +253,7 @@ def _matching_part(profile: Profile) -> MatchingPart:
     flwor = profile.flwor
     if isinstance(body, GraphQuery):
         return _part_of_graph(body)
-    if is_path(body):
+    if body.is_path():
         return _part_of_path(body)
     if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
         sources = alternatives(flwor.clauses[0].path)
@@ -281,7 +268,7 @@ def delivers_message(body: Expression) -> bool:
     """Whether the result of a profile is the message as it came."""
     if isinstance(body, GraphQuery):
         return body.form is QueryForm.ASK and body.results is ResultSyntax.AS_PUBLISHED
-    return is_path(body)
+    return body.is_path()
 
 
 def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
@@ -299,24 +286,6 @@ def alternatives(expression: Expression) -> tuple[PathExpression, ...] | None:
                 return starts if not steps else None
             return tuple(start.joined(steps) for start in starts)
     return None
-
-
-def is_path(body: Expression, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
-    """Whether a profile is a path, so that it delivers the message as it came.
-
-    Also one that starts with parentheses, ``(//a)[1]``, and paths combined: ``/a | /b``; and what
-    is declared as one, in the ``library`` of the calls around it.
-    """
-    match body:
-        case PathExpression(Origin.EXPRESSION):
-            return body.start is not None and is_path(body.start, library)
-        case Operation("|" | "intersect" | "except", (left, right)) | Mapped(left, right):
-            return is_path(left, library) and is_path(right, library)
-        case UserCall():
-            value = body.variable_value(library)
-            return value is not None and is_path(value, body.library or library)
-        case _:
-            return isinstance(body, PathExpression)
 
 
 def _part_of_path(body: Expression) -> MatchingPart:
@@ -414,7 +383,7 @@ def _needed(body: Expression) -> tuple[PathExpression, ...] | None:
     return found and tuple([_ending_in_element(_without_variables(path)) for path in found])
 
 
-def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
+def _one_path(needed: tuple[Expression, ...] | None) -> Expression:
     if not needed:
         return _EVERY_MESSAGE
     if len(needed) == 1:
@@ -424,7 +393,7 @@ def _one_path(needed: tuple[PathExpression, ...] | None) -> PathExpression:
     return replace(anything, steps=(step,))
 
 
-def _is_of_graph(path: PathExpression) -> bool:
+def _is_of_graph(path: Expression) -> bool:
     """Whether a path is of the graph reading."""
     first = path.steps[0]
     return first.test == _EVERY_GRAPH.steps[0].test and not first.descendant
@@ -432,70 +401,18 @@ def _is_of_graph(path: PathExpression) -> bool:
 
 def _can_be_empty(flwor: Flwor, first: ForClause) -> bool:
     """Whether a FLWOR's result can be nothing for an element of the first variable."""
+    nodes = flwor.nodes()
     values = [clause.value for clause in flwor.clauses if isinstance(clause, LetClause)]
-    if flwor.order or flwor.group is not None or not all(map(_is_safe, values)):
+    are_sure = all(value.is_sure(nodes) for value in values)
+    if flwor.order or flwor.group is not None or not are_sure:
         return True
     match flwor.result:
         case PathExpression(Origin.VARIABLE, (), variable):
             return variable != first.variable
         case Constructor() | FunctionCall() | Comparison() | And() | Or() | Literal():
-            return not _is_safe(flwor.result)
+            return not flwor.result.is_sure(nodes)
         case _:
             return True
-
-
-# What never raises an error: a constructor made of these only always gives an element.
-_SAFE_FUNCTIONS = frozenset(
-    ("not", "count", "string", "concat", "number", "exists", "empty", "true", "false", "matches")
-)
-
-
-def _has_truth(expression: Expression) -> bool:
-    """Whether it surely has an effective boolean value: a variable may be several strings."""
-    match expression:
-        case PathExpression(Origin.VARIABLE, ()):
-            return False
-        case _:
-            return _is_safe(expression)
-
-
-def _is_safe(expression: Expression) -> bool:
-    """Whether evaluating it never raises a dynamic error, as far as its text tells."""
-    match expression:
-        case PathExpression():
-            return expression.origin is not Origin.EXPRESSION
-        case Flwor():
-            is_content = isinstance(expression.result, Constructor | Literal)
-            is_plain = not expression.order and expression.group is None
-            return is_content and is_plain and all(map(_is_safe, expression.same_focus()))
-        case And() | Or() | FunctionCall("not"):
-            return all(map(_has_truth, expression.same_focus()))
-        case FunctionCall("matches", (_, *patterns)):
-            are_known = all(isinstance(pattern, Literal) for pattern in patterns)
-            return are_known and all(map(_is_safe, expression.same_focus()))
-        case FunctionCall(name):
-            return name in _SAFE_FUNCTIONS and all(map(_is_safe, expression.same_focus()))
-        case Constructor():
-            return _keeps_order(expression) and all(map(_is_safe, expression.same_focus()))
-        case Literal() | Comparison() | Markup():
-            return all(map(_is_safe, expression.same_focus()))
-        case _:
-            return False
-
-
-def _keeps_order(constructor: Constructor) -> bool:
-    """Whether no attribute can come behind other content, which is an error."""
-    behind = False
-    for part in constructor.content:
-        if (
-            not isinstance(part, PathExpression)
-            or not part.steps
-            or part.steps[-1].kind not in (NodeKind.ATTRIBUTE, NodeKind.NODE)
-        ):
-            behind = True
-        elif behind:
-            return False
-    return True
 
 
 def _ending_in_element(path: PathExpression) -> PathExpression:

@@ -30,6 +30,7 @@ from yfilter.language.functions import (
     ABOUT_NODES,
     CONTEXT_FUNCTIONS,
     TYPES,
+    ArgumentKind,
     ResultKind,
     signature_of,
     type_result,
@@ -282,6 +283,23 @@ _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to", "negate"))
 _SET_OPERATORS = frozenset(("|", "intersect", "except"))
 
 
+class Use(Enum):
+    """How an expression uses the value of one of its parts."""
+
+    PASSED = "its items are items of the whole value"
+    THERE = "whether there are items, and which nodes they are"
+    VALUE = "its atomic values"
+    COPY = "its nodes with all that is in them"
+
+
+class PartUse(NamedTuple):
+    """``binds``: variables for the items of the part, in the parts behind it."""
+
+    part: Expression
+    use: Use = Use.THERE
+    binds: tuple[str, ...] = ()
+
+
 class Expression:
     """The answers that most classes of expressions give about themselves."""
 
@@ -385,6 +403,10 @@ class Expression:
         """Whether its value is one number, if it can be a number at all."""
         return False
 
+    def literals(self) -> tuple[Literal, ...]:
+        """Itself if it is a literal, its parts if it is a sequence of literals; else none."""
+        return ()
+
     def is_constant(self) -> bool:
         """Whether it is a literal, or a literal converted to a type."""
         return False
@@ -410,6 +432,18 @@ class Expression:
         known = tuple(part for part in parts if part is not None)
         return self.with_parts(known) if len(known) == len(parts) else None
 
+    part_use: ClassVar[Use] = Use.THERE
+    """The use of a part that is no outcome."""
+
+    def part_uses(self) -> Iterable[PartUse]:
+        """The uses of its direct parts with the same focus, in their order; a function uses
+        nothing of the context item, and a path its start only."""
+        passed = [*map(id, self.outcomes())]
+        return [
+            PartUse(part, Use.PASSED if id(part) in passed else self.part_use)
+            for part in self.same_focus()
+        ]
+
     # -- what has to be there
 
     def needed(self) -> tuple[PathExpression, ...] | None:
@@ -418,7 +452,8 @@ class Expression:
         known.
 
         Positions and axes that do not lead down are left out of the paths."""
-        return None
+        outcomes = tuple(self.outcomes())
+        return needed_by_one(outcomes) if outcomes else None
 
     def implied(self) -> Iterator[Expression]:
         """Conditions of such paths that hold wherever it does as a condition.
@@ -427,6 +462,30 @@ class Expression:
         return iter(()) if self.is_local else _some_of(self)
 
     # -- its type
+
+    def is_boolean(self) -> bool:
+        """Whether its value is one xs:boolean."""
+        return False
+
+    def has_truth(self) -> bool:
+        """Whether its value, if there is no error, surely has an effective boolean value."""
+        return bool(self.steps) or self.is_boolean()
+
+    never_fails: ClassVar[bool] = False
+    """Whether no evaluation is an error if that of no part is."""
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        """Whether it can be seen that no evaluation of it is an error, outside ``try``; ``nodes``:
+        variables that are nodes."""
+        return self.never_fails and all(part.is_sure(nodes) for part in self.same_focus())
+
+    def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
+        """Whether it selects nodes of the message, so that a profile that is nothing else delivers
+        the message as it came.
+
+        Also one that starts with parentheses, ``(//a)[1]``, and paths combined: ``/a | /b``; and
+        what is declared as one, in the ``library`` of the calls around it."""
+        return False
 
     def is_at_most_one(self) -> bool:
         """Whether a value is one item, or an attribute of the context item, for all the text
@@ -522,6 +581,9 @@ class Expression:
 
     # -- as a path, which starts at its value where it is none
 
+    is_location: ClassVar[bool] = False
+    """Whether it is written as a location path."""
+
     @property
     def origin(self) -> Origin:
         return Origin.EXPRESSION
@@ -542,6 +604,10 @@ class Expression:
     def with_step(self, step: LocationStep) -> PathExpression:
         """``self/step``; what can be said in fewer steps is."""
         return PathExpression(Origin.EXPRESSION, (), start=self).with_step(step)
+
+    def with_steps(self, steps: tuple[LocationStep, ...]) -> PathExpression:
+        """Other steps from the same origin."""
+        return PathExpression(Origin.EXPRESSION, steps, start=self)
 
     def with_filter(self, step: LocationStep) -> Expression:
         """``self[…]``, where positions count in the whole value."""
@@ -579,8 +645,7 @@ def needed_by_one(parts: Iterable[Expression]) -> tuple[PathExpression, ...] | N
 
 
 def _some_of(*values: Expression) -> Iterator[Expression]:
-    """For each of the values, none of which is empty, that one of the paths that it needs is
-    there."""
+    """For each value, taken to be not empty, the condition that one of its paths is there."""
     for value in values:
         needed = value.needed()
         if needed:
@@ -604,6 +669,9 @@ class Condition(Expression):
     """Its value is one xs:boolean."""
 
     __slots__ = ()
+
+    def is_boolean(self) -> bool:
+        return True
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return ItemKind.BOOLEAN
@@ -632,6 +700,14 @@ class LocationStep(Fragment):
     @property
     def is_self(self) -> bool:
         return self.kind is NodeKind.SELF and self.axis is None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it leads from a node to one node at most, as far as its kind tells."""
+        if self.kind is NodeKind.PARENT:
+            return True
+        is_attribute = self.kind is NodeKind.ATTRIBUTE and self.axis is None
+        return is_attribute and not self.descendant and bool(self.test and self.test.is_full)
 
     @property
     def is_positional(self) -> bool:
@@ -791,6 +867,8 @@ class PathExpression(Expression):
     variable: str = ""
     start: Expression | None = None
 
+    is_location = True
+
     @property
     def bare_variable(self) -> str:
         return "" if self.steps else self.variable
@@ -921,7 +999,6 @@ class PathExpression(Expression):
         return leaf is not None and leaf.is_single
 
     def with_steps(self, steps: tuple[LocationStep, ...]) -> PathExpression:
-        """Other steps from the same origin."""
         return PathExpression(self.origin, steps, self.variable, self.start)
 
     def with_filter(self, step: LocationStep) -> Expression:
@@ -1036,6 +1113,13 @@ class PathExpression(Expression):
                 break
         left = self if folded == self.steps else self.with_steps(folded)
         return Downward(left, exact, cut or not folded)
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        start = self.start
+        return start is None or (start.needed() is not None and start.is_sure(nodes))
+
+    def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
+        return self.start is None or self.start.is_path(library)
 
     def needed(self) -> tuple[PathExpression, ...] | None:
         if self.start is not None:
@@ -1155,6 +1239,9 @@ class _Map(Expression):
 class Mapped(_Map):
     """``left/right`` where ``right`` is no step: its value for each node of ``left``."""
 
+    def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
+        return self.left.is_path(library) and self.right.is_path(library)
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return self.right.kinds(variables, self.left.kinds(variables, context) & NODES)
 
@@ -1194,6 +1281,7 @@ class Literal(Expression):
     value: str | Number
 
     is_of_its_parts = True
+    never_fails = True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and self._key == other._key
@@ -1208,6 +1296,9 @@ class Literal(Expression):
 
     def same_focus(self) -> list[Expression]:
         return []
+
+    def literals(self) -> tuple[Literal, ...]:
+        return (self,)
 
     def is_constant(self) -> bool:
         return True
@@ -1259,6 +1350,13 @@ class Comparison(Condition):
 
     level = COMPARISON_LEVEL
     is_of_its_parts = True
+    part_use = Use.VALUE
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        sides = [side for side in (self.left, self.right) if isinstance(side, PathExpression)]
+        values = {side.variable for side in sides if not side.steps}
+        # of values with values, some are errors
+        return values <= {*nodes} and self.left.is_sure(nodes) and self.right.is_sure(nodes)
 
     def compared(self) -> tuple[Expression, Operator, Expression]:
         """Its sides, a constant on the right."""
@@ -1295,12 +1393,8 @@ class Comparison(Condition):
     @by_identity(4_096)
     def _value_list(self) -> ValueList | None:
         leaf = self.left.leaf()
-        parts = split(self.right, Sequence)
-        values = frozenset(
-            part.value
-            for part in parts
-            if isinstance(part, Literal) and isinstance(part.value, str)
-        )
+        parts = self.right.literals()
+        values = frozenset(part.value for part in parts if isinstance(part.value, str))
         if leaf is None or not values or len(values) != len(parts):
             return None
         return ValueList(self.left, leaf, values)
@@ -1348,6 +1442,9 @@ class _Joined(Condition):
         parts = tuple([part.as_condition() for part in self.parts])
         return self if all(map(is_, parts, self.parts)) else self.with_parts(parts)
 
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        return all(part.has_truth() and part.is_sure(nodes) for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class And(_Joined):
@@ -1384,6 +1481,9 @@ class Operation(Expression):
     def surely_number(self) -> bool:
         return self.name in _ARITHMETIC and self.name != "to"
 
+    def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
+        return self.name in _SET_OPERATORS and all(each.is_path(library) for each in self.operands)
+
     def needed(self) -> tuple[PathExpression, ...] | None:
         if self.name not in _SET_OPERATORS:
             return None
@@ -1405,6 +1505,12 @@ class Operation(Expression):
 
     def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
         return Operation(self.name, parts)
+
+    def part_uses(self) -> Iterable[PartUse]:
+        use = Use.PASSED if self.name in _SET_OPERATORS else Use.VALUE
+        if self.name in ("is", "<<", ">>"):
+            use = Use.THERE
+        return [PartUse(operand, use) for operand in self.operands]
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         if self.name in _SET_OPERATORS:
@@ -1434,9 +1540,14 @@ class Sequence(Expression):
     parts: tuple[Expression, ...]
 
     is_of_its_parts = True
+    never_fails = True
 
     def outcomes(self) -> Iterable[Expression]:
         return self.parts
+
+    def literals(self) -> tuple[Literal, ...]:
+        found = tuple(part for part in self.parts if isinstance(part, Literal))
+        return found if len(found) == len(self.parts) else ()
 
     def needed(self) -> tuple[PathExpression, ...] | None:
         return needed_by_one(self.parts)
@@ -1463,9 +1574,6 @@ class Conditional(Expression):
 
     def outcomes(self) -> Iterable[Expression]:
         return self.consequence, self.alternative
-
-    def needed(self) -> tuple[PathExpression, ...] | None:
-        return needed_by_one(self.outcomes())
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return _union(self.outcomes(), variables, context)
@@ -1509,6 +1617,10 @@ class Quantified(Condition):
         predicates = tuple([part.as_predicate() for part in split(about, And)])
         return source.as_condition().with_predicates(predicates)
 
+    def part_uses(self) -> Iterable[PartUse]:
+        ranges = [PartUse(source, binds=(name,)) for name, source in self.bindings]
+        return [*ranges, PartUse(self.condition)]
+
     def implied(self) -> Iterator[Expression]:
         return iter(()) if self.every else _some_of(self.bindings[0][1])
 
@@ -1532,6 +1644,10 @@ class Cast(Expression):
 
     level = CAST_LEVEL
     is_of_its_parts = True
+    part_use = Use.VALUE
+
+    def is_boolean(self) -> bool:
+        return self.castable
 
     def may_be_number(self) -> bool:
         return not self.castable
@@ -1604,6 +1720,12 @@ class Typed(Expression):
 
     level = COMPARISON_LEVEL + 1  # its type would take a + or * behind it
 
+    def part_uses(self) -> Iterable[PartUse]:
+        return [PartUse(self.operand, Use.PASSED)]
+
+    def is_boolean(self) -> bool:
+        return not self.treat
+
     def may_be_number(self) -> bool:
         return self.treat and self.operand.may_be_number()
 
@@ -1652,8 +1774,9 @@ class Typeswitch(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return [case.result for case in self.cases]
 
-    def needed(self) -> tuple[PathExpression, ...] | None:
-        return needed_by_one(self.outcomes())
+    def part_uses(self) -> Iterable[PartUse]:
+        results = [PartUse(case.result, Use.PASSED) for case in self.cases]
+        return [PartUse(self.operand, binds=tuple(self.binds())), *results]
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         operand = self.operand.kinds(variables, context)
@@ -1698,6 +1821,11 @@ class TryCatch(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return [self.body, *(clause.result for clause in self.clauses)]
 
+    def part_uses(self) -> Iterable[PartUse]:
+        handled = [PartUse(clause.result, Use.PASSED) for clause in self.clauses]
+        # a value goes with an error
+        return [PartUse(self.body, Use.PASSED, ERROR_VARIABLES), *handled]
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
         handled = _union((clause.result for clause in self.clauses), scope, context)
@@ -1717,6 +1845,7 @@ _OF_ITS_ARGUMENT = frozenset(
         *("head", "tail"),
     )
 )
+_OF_ALL_ARGUMENTS = frozenset(("insert-before", "unordered", "trace"))
 _KINDS_OF_CALLS = {
     "root": PARENTS,
     "error": NOTHING,
@@ -1739,6 +1868,15 @@ _OF_ONE_STRING = frozenset(
 )
 
 
+# Functions of one value that are never an error, as they take the first of several values.
+_SURE_CALLS = frozenset(
+    (
+        *("not", "boolean", "exists", "empty", "count", "true", "false"),
+        *("contains", "starts-with", "ends-with", "string", "concat", "normalize-space", "number"),
+        *("string-length", "lower-case", "upper-case", "substring-before", "substring-after"),
+        *("name", "local-name", "namespace-uri"),
+    )
+)
 _EMPTY_OF_EMPTY = frozenset(("distinct-values", "data", "reverse", "head", "tail"))
 # Conditions on a string that the empty string does not meet, when the second argument is not "".
 _STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
@@ -1810,6 +1948,38 @@ class FunctionCall(Expression):
             case _:
                 return self
 
+    def part_uses(self) -> Iterable[PartUse]:
+        return [PartUse(part, self._use_of(at)) for at, part in enumerate(self.arguments)]
+
+    def _use_of(self, argument: int) -> Use:
+        signature = signature_of(self.name)
+        if self.name in _OF_ITS_ARGUMENT or self.name in _OF_ALL_ARGUMENTS:
+            return Use.PASSED
+        match signature and signature.argument(argument):
+            case ArgumentKind.CONDITION | ArgumentKind.NODES:
+                return Use.THERE
+            case ArgumentKind.ITEMS:
+                return Use.THERE if self.name in ("count", "exists", "empty") else Use.COPY
+        return Use.VALUE
+
+    def is_boolean(self) -> bool:
+        signature = signature_of(self.name)
+        is_truth = signature is not None and signature.result is ResultKind.BOOLEAN
+        return is_truth and self.name not in TYPES
+
+    def has_truth(self) -> bool:
+        return self.is_boolean() or self.name in _SURE_CALLS
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        match self.name, self.arguments:
+            case "not" | "boolean", (operand,) if not operand.has_truth():
+                return False
+            case "matches", (_, *patterns):
+                is_known = all(isinstance(pattern, Literal) for pattern in patterns)
+            case _:
+                is_known = self.name in _SURE_CALLS
+        return is_known and all(part.is_sure(nodes) for part in self.arguments)
+
     def needed(self) -> tuple[PathExpression, ...] | None:
         return self.arguments[0].needed() if self.name in _EMPTY_OF_EMPTY else None
 
@@ -1824,11 +1994,11 @@ class FunctionCall(Expression):
         return _some_of(self)
 
     def implied_if(self, operator: Operator, value: str | Number) -> Iterator[Expression]:
-        """What is implied where its value compares so with a constant: that there are nodes, if
-        the comparison does not hold for none."""
-        if len(self.arguments) != 1 or self.name not in _VALUES_OF_NOTHING:
+        """The conditions implied where its value compares so with a constant: that there are nodes,
+        if the comparison does not hold for none."""
+        there = tuple(_some_of(*self.arguments))
+        if len(self.arguments) != 1 or self.name not in _VALUES_OF_NOTHING or not there:
             return iter(())
-        there = _some_of(self.arguments[0])
         if isinstance(value, Blank):
             raise NeedsWords  # whether it holds for nothing depends on the value
         of_nothing = _VALUES_OF_NOTHING[self.name]
@@ -1837,7 +2007,7 @@ class FunctionCall(Expression):
         else:
             is_number = not isinstance(value, str)
             is_other = is_number and not operator.holds(of_nothing, float(value))
-        return there if is_other else iter(())
+        return iter(there if is_other else ())
 
     def is_at_most_one(self) -> bool:
         return self.name in _OF_ONE_STRING
@@ -1864,13 +2034,9 @@ class FunctionCall(Expression):
             ) if source.is_at_most_one() and text.encode().split():
                 return WordCondition(source, Spacing.TOKENS, [text.encode()])
             case FunctionCall(name, (source, words)) if name in WORD_TESTS:
-                listed = words.parts if isinstance(words, Sequence) else (words,)
-                texts = [
-                    one.value
-                    for one in listed
-                    if isinstance(one, Literal) and isinstance(one.value, str)
-                ]
-                needles = needles_of(name, texts)
+                listed = words.literals()
+                texts = [one.value for one in listed if isinstance(one.value, str)]
+                needles = needles_of(name, texts) if texts or words == EMPTY else []
                 if len(texts) < len(listed) or not needles:
                     return None
                 test = WORD_TESTS[name]
@@ -1971,6 +2137,10 @@ class UserCall(Expression):
     def in_scope(self) -> list[Expression]:
         return self.same_focus()
 
+    def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
+        value = self.variable_value(library)
+        return value is not None and value.is_path(self.library or library)
+
     def needed(self) -> tuple[PathExpression, ...] | None:
         value = self.variable_value()
         return None if value is None else value.needed()
@@ -2063,6 +2233,26 @@ class Constructor(Expression):
     def same_focus(self) -> list[Expression]:
         return _expressions((self.attributes, self.content))
 
+    def part_uses(self) -> Iterable[PartUse]:
+        values = [PartUse(part, Use.VALUE) for part in _expressions(self.attributes)]
+        return [*values, *(PartUse(part, Use.COPY) for part in _expressions(self.content))]
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        return self._keeps_order() and all(part.is_sure(nodes) for part in self.same_focus())
+
+    def _keeps_order(self) -> bool:
+        """Whether no attribute can come behind other content, which is an error."""
+        behind = False
+        for part in self.content:
+            if isinstance(part, Sequence):
+                return False
+            steps = () if isinstance(part, str) else part.steps
+            if not steps or steps[-1].kind not in (NodeKind.ATTRIBUTE, NodeKind.NODE):
+                behind = True
+            elif behind:
+                return False
+        return True
+
     def decisive_parts(self) -> tuple[Expression, ...]:
         """The parts of which one has to yield something, if it is a whole profile: the FLWOR
         expressions directly in it; where there is none, whatever stands in ``{ }``."""
@@ -2107,6 +2297,8 @@ class Markup(Expression):
     target: str
     value: str
 
+    never_fails = True
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return ItemKind.COMMENT
 
@@ -2132,6 +2324,11 @@ class Computed(Expression):
     name: QualifiedName | Expression | None
     content: Expression
     namespaces: tuple[tuple[str, str], ...] = ()
+
+    def part_uses(self) -> Iterable[PartUse]:
+        use = Use.COPY if self.kind is NodeKind.ELEMENT else Use.VALUE
+        names = [PartUse(part, Use.VALUE) for part in _expressions((self.name,))]
+        return [*names, PartUse(self.content, use)]
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         return self.kind.kinds
@@ -2193,6 +2390,9 @@ class ForClause(Fragment):
     def binds(self) -> Iterable[str]:
         return self.variable, self.position
 
+    def part_use(self) -> PartUse:
+        return PartUse(self.path, binds=(self.variable,))
+
     def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
         """Adds what its variables can be."""
         scope[self.variable] = self.path.kinds(scope, context)
@@ -2212,6 +2412,9 @@ class LetClause(Fragment):
     def binds(self) -> Iterable[str]:
         return (self.variable,)
 
+    def part_use(self) -> PartUse:
+        return PartUse(self.value, binds=(self.variable,))
+
     def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
         scope[self.variable] = self.value.kinds(scope, context)
 
@@ -2227,6 +2430,9 @@ class WhereClause(Fragment):
 
     def binds(self) -> Iterable[str]:
         return ()
+
+    def part_use(self) -> PartUse:
+        return PartUse(self.condition)
 
     def bind_kinds(self, scope: dict[str, Kinds], context: Kinds) -> None:
         pass
@@ -2318,6 +2524,34 @@ class Flwor(Expression):
             return self
         return known[0] if len(known) == 1 else And(flat(known, And))
 
+    def part_uses(self) -> Iterable[PartUse]:
+        yield from (clause.part_use() for clause in self.clauses)
+        yield from map(PartUse, _expressions((self.where,)))
+        if self.group is not None:
+            for name, value in self.group.keys:
+                key = variable(name) if value is None else value
+                yield PartUse(key, Use.VALUE, (name,))
+            yield from (clause.part_use() for clause in self.group.clauses)
+            yield from map(PartUse, _expressions((self.group.where,)))
+        yield from (PartUse(key.key, Use.VALUE) for key in self.order)
+        yield PartUse(self.result, Use.PASSED)
+
+    def nodes(self) -> set[str]:
+        """The variables that are surely nodes of the message, or literals."""
+        uses = [clause.part_use() for clause in self.clauses]
+        return {
+            name
+            for part, _, binds in uses
+            for name in binds
+            if part.steps or part.needed() or isinstance(part, Literal)
+        }
+
+    def is_sure(self, nodes: Iterable[str] = ()) -> bool:
+        is_plain = not self.order and self.group is None
+        is_content = isinstance(self.result, Constructor | Literal)
+        known = {*nodes, *self.nodes()}
+        return is_content and is_plain and all(part.is_sure(known) for part in self.same_focus())
+
     def needed(self) -> tuple[PathExpression, ...] | None:
         ranges = (clause.path for clause in self.clauses if isinstance(clause, ForClause))
         found = (value.needed() for value in (*ranges, self.result))
@@ -2359,6 +2593,7 @@ class Update(Expression):
     source: Expression | QualifiedName
 
     level = _SINGLE
+    part_use = Use.COPY
 
     def written(self, plain: bool) -> str:
         first, between = self.kind.value
@@ -2386,6 +2621,10 @@ class Transform(Expression):
 
     def binds(self) -> Iterable[str]:
         return [copy.variable for copy in self.copies]
+
+    def part_uses(self) -> Iterable[PartUse]:
+        copies = [PartUse(copy.value, Use.COPY, (copy.variable,)) for copy in self.copies]
+        return [*copies, PartUse(self.changes), PartUse(self.result, Use.PASSED)]
 
     def outcomes(self) -> Iterable[Expression]:
         return (self.result,)

@@ -76,7 +76,6 @@ from yfilter.language.item_kinds import (
     ItemKind,
     Kinds,
 )
-from yfilter.language.matching_path import is_path
 from yfilter.language.namespaces import (
     CODEPOINT_COLLATION,
     FUNCTION_NAMESPACE,
@@ -2080,7 +2079,7 @@ class QueryParser(OperatorParser):
 
     def _check_deliverable(self, body: ast.Expression, start: Token) -> None:
         """A path delivers the message; of anything else, each item becomes a document."""
-        if is_path(body):
+        if body.is_path():
             if body == ast.MESSAGE:
                 what = "this is the whole message"
                 wanted = "a path to an element; $msg/* for every message"

@@ -30,7 +30,6 @@ from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, checked_text
 from yfilter.language.query_parser import QueryParser
 from yfilter.language.query_text import unparse
 from yfilter.language.schema_places import MESSAGE, Place, PlaceKind, SchemaPlaces
-from yfilter.language.trees import split
 
 # -------------------------------------------------------------------------------------------------
 # A profile parsed once more, with the place of each step in its text.
@@ -171,7 +170,7 @@ class _Walk:
 
     def _value(self, expression: ast.Expression, scope: _Scope) -> _Value:
         match expression:
-            case ast.PathExpression():
+            case _ if expression.is_location:
                 return self._path(expression, scope)
             case ast.Mapped(left, right):
                 before = self._value(left, scope)
@@ -223,7 +222,7 @@ class _Walk:
             raise first
         return None if is_unknown else frozenset(found)
 
-    def _path(self, path: ast.PathExpression, scope: _Scope) -> _Value:
+    def _path(self, path: ast.Expression, scope: _Scope) -> _Value:
         value = self._origin(path, scope)
         for step in path.steps:
             if value is None:
@@ -238,19 +237,20 @@ class _Walk:
             value = self._filtered(reached, step.predicates, scope)
         return value
 
-    def _origin(self, path: ast.PathExpression, scope: _Scope) -> _Value:
+    def _origin(self, path: ast.Expression, scope: _Scope) -> _Value:
         match path.origin:
             case ast.Origin.MESSAGE:
                 return frozenset((MESSAGE,))
             case ast.Origin.CONTEXT:
                 return None if scope.context is None else frozenset((scope.context,))
             case ast.Origin.VARIABLE:
-                value = scope.variables.get(path.variable)
+                value = scope.variables.get(path.refers())
                 if isinstance(value, _Impossible):
                     raise value
                 return value
             case ast.Origin.EXPRESSION:
-                return None if path.start is None else self._value(path.start, scope)
+                (start,) = path.same_focus()
+                return self._value(start, scope)
 
     def _filtered(
         self, places: set[Place], predicates: tuple[ast.Expression, ...], scope: _Scope
@@ -362,14 +362,9 @@ def _selects(expression: ast.Expression) -> bool:
 
 def _strings(expression: ast.Expression) -> set[str] | None:
     """The strings of a literal, or of a sequence of them, white space collapsed."""
-    parts = split(expression, ast.Sequence)
-    found = {
-        collapsed(part.value)
-        for part in parts
-        if isinstance(part, ast.Literal) and isinstance(part.value, str)
-    }
-    is_all = all(isinstance(part, ast.Literal) and isinstance(part.value, str) for part in parts)
-    return found if found and is_all else None
+    parts = expression.literals()
+    found = {collapsed(part.value) for part in parts if isinstance(part.value, str)}
+    return found if found and all(isinstance(part.value, str) for part in parts) else None
 
 
 _SHOWN_MAX = 6

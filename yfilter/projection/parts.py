@@ -30,7 +30,7 @@ from yfilter.language.matching_path import matching_part
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
 from yfilter.language.trees import Tree, changed
-from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Scope
+from yfilter.projection.looks import BINDING, Looks, LooksEverywhere
 from yfilter.projection.needs import Kept, Kind
 
 PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
@@ -138,7 +138,7 @@ def _with_content(
 
 
 def _part_of(expression: ast.Expression, variable: str) -> KnownPart | None:
-    if isinstance(expression, ast.PathExpression | ast.Literal | ast.Markup):
+    if expression.is_location or isinstance(expression, ast.Literal | ast.Markup):
         return None  # of which the message itself is the shortest form
     if not _is_closed(expression, variable):
         return None
@@ -176,9 +176,9 @@ def _is_closed(expression: ast.Expression, variable: str) -> bool:
 
 def _looks(expression: ast.Expression) -> tuple[Kept, ...] | None:
     """From the element; None if it is not only about what is in the element."""
-    looks = Looks(_ANYWHERE)
+    looks = Looks(_ANYWHERE, {ast.PART_VARIABLE: (BINDING,)})
     try:
-        looks.value(expression, Kind.SUBTREE, Scope({ast.PART_VARIABLE: (BINDING,)}, (DOCUMENT,)))
+        looks.value(expression, Kind.SUBTREE)
     except (LooksEverywhere, RecursionError):
         return None
     if looks.in_message:
@@ -216,8 +216,8 @@ def _left_out(tree: Tree, chosen: frozenset[str] | None) -> Tree:
 
 def _renamed(expression: ast.Expression, variable: str) -> ast.Expression:
     def change(node: object) -> object:
-        if isinstance(node, ast.PathExpression) and node.variable == variable:
-            return replace(node, variable=ast.PART_VARIABLE)
+        if isinstance(node, ast.Expression) and node.is_location and node.refers() == variable:
+            return ast.variable(ast.PART_VARIABLE, *node.steps)
         return node
 
     return changed(expression, change)

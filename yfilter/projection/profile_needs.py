@@ -31,8 +31,8 @@ from yfilter.engine.linear_paths import (
 from yfilter.engine.readings import RDF_XML_ROOT, Reading, reading_of
 from yfilter.engine.step_conditions import element_test
 from yfilter.language import query_ast as ast
-from yfilter.language.matching_path import is_path, matching_part, matching_path
-from yfilter.projection.looks import BINDING, DOCUMENT, Looks, LooksEverywhere, Place, Scope
+from yfilter.language.matching_path import matching_part, matching_path
+from yfilter.projection.looks import BINDING, Looks, LooksEverywhere, Place
 from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 
 CONDITIONS_MAX = 32  # alternatives of one profile; beyond that, what they have in common
@@ -73,13 +73,13 @@ def _within_bounds(need: Need) -> Need:
 
 
 def _needs_of(profile: ast.Profile) -> list[Need]:
-    if is_path(profile.body):
+    if profile.body.is_path():
         return _in_message(profile, (_WHOLE,))
     part = matching_part(profile)
     if profile.flwor is not None and part.binds and not _looks_beside(profile.flwor):
         return _of_binding(profile, profile.flwor, part.path)
     looks = Looks(())
-    looks.value(profile.body, Kind.SUBTREE, Scope({}, (DOCUMENT,)))
+    looks.value(profile.body, Kind.SUBTREE)
     return _in_message(profile, _plainest(looks.in_message))
 
 
@@ -90,14 +90,14 @@ def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.Expression) ->
     structure = tuple((step.descendant, element_test(step)) for step in steps)
     conditional = [number for number, step in enumerate(steps, 1) if step.predicates]
     length = conditional[-1] if conditional else len(steps)
+    first = (_place(structure, len(steps), length),)
     looks = Looks(structure[:length])
-    scope = Scope({}, (DOCUMENT,))
+    looks.known[id(flwor.clauses[0].part_use().part)] = first
     for number, step in enumerate(steps, 1):
         place = _place(structure, number, length)
-        looks.conditions(step.predicates, (place,), scope)
-    first = (_place(structure, len(steps), length),)
+        looks.conditions(step.predicates, (place,))
     looks.mark((BINDING, *first), Kind.NODE)
-    _look_around(looks, profile.body, flwor, first, scope)
+    _look_around(looks, profile.body, flwor)
     conditions = _conditions(steps[length - 1].predicates, steps[length:])
     kept = _plainest(looks.at_binding)
     needs = [Need(structure[:length], condition, kept) for condition in conditions]
@@ -121,14 +121,12 @@ def _place(structure: Steps, number: int, length: int) -> Place:
     return BINDING._replace(steps=structure[length:number])
 
 
-def _look_around(
-    looks: Looks, body: ast.Expression, flwor: ast.Flwor, first: tuple[Place, ...], scope: Scope
-) -> None:
+def _look_around(looks: Looks, body: ast.Expression, flwor: ast.Flwor) -> None:
     """The FLWOR, and what stands beside it in the constructor that is the whole profile."""
-    looks.flwor(flwor, Kind.SUBTREE, scope, first)
+    looks.value(flwor, Kind.SUBTREE)
     if isinstance(body, ast.Constructor):
         beside = tuple(part for part in body.content if part is not flwor)
-        looks.value(replace(body, content=beside), Kind.SUBTREE, scope)
+        looks.value(replace(body, content=beside), Kind.SUBTREE)
 
 
 def _conditions(
