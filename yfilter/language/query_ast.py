@@ -29,6 +29,7 @@ from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
 from yfilter.language.functions import (
     ABOUT_NODES,
     CONTEXT_FUNCTIONS,
+    CURRENT,
     TYPES,
     ArgumentKind,
     ResultKind,
@@ -379,6 +380,17 @@ class Expression:
     def uses_position(self) -> bool:
         """Whether position() or last() of the expression's own focus occurs in it."""
         return any(part.uses_position() for part in self.same_focus())
+
+    def asks_item(self) -> bool:
+        """Whether it depends on the context item, and not on its position alone."""
+        parts = self.same_focus()
+        return any(part.asks_item() for part in parts) if parts else self.uses_context()
+
+    def stands_alone(self) -> bool:
+        """Whether it depends on neither context nor variables, as far as its text tells; not if it
+        is about literals only."""
+        parts = [part for part in self.same_focus() if not isinstance(part, Literal)]
+        return bool(parts) and all(part.stands_alone() for part in parts)
 
     def outcomes(self) -> Iterable[Expression]:
         """The parts whose values, of one or of all of them, are its value."""
@@ -890,6 +902,12 @@ class PathExpression(Expression):
         is_relative = self.origin is Origin.CONTEXT
         return is_relative or (self.start is not None and self.start.uses_context())
 
+    def stands_alone(self) -> bool:
+        if any(part.free_variables() for part in self.new_focus()):
+            return False
+        is_alone = self.start is not None and self.start.stands_alone()
+        return is_alone or self.origin is Origin.MESSAGE
+
     def may_be_number(self) -> bool:
         starts_anywhere = self.origin in (Origin.VARIABLE, Origin.EXPRESSION)
         return starts_anywhere and all(step.kind is NodeKind.SELF for step in self.steps)
@@ -1227,6 +1245,9 @@ class _Map(Expression):
 
     def new_focus(self) -> list[Expression]:
         return [self.right]
+
+    def stands_alone(self) -> bool:
+        return self.left.stands_alone() and not self.right.free_variables()
 
     def needed(self) -> tuple[PathExpression, ...] | None:
         return self.left.needed()
@@ -1913,6 +1934,12 @@ class FunctionCall(Expression):
             return signature is None or signature.context
         return any(argument.uses_context() for argument in self.arguments)
 
+    def asks_item(self) -> bool:
+        return self.name not in _OF_FOCUS and Expression.asks_item(self)
+
+    def stands_alone(self) -> bool:
+        return Expression.stands_alone(self) if self.arguments else self.name in CURRENT
+
     @property
     def is_local(self) -> bool:
         is_about_others = self.name in ABOUT_NODES or self.name == "svrl:location"
@@ -2137,6 +2164,9 @@ class UserCall(Expression):
     def in_scope(self) -> list[Expression]:
         return self.same_focus()
 
+    def stands_alone(self) -> bool:
+        return Expression.stands_alone(self) if self.arguments else bool(self.library)
+
     def is_path(self, library: tuple[FunctionDeclaration, ...] = ()) -> bool:
         value = self.variable_value(library)
         return value is not None and value.is_path(self.library or library)
@@ -2229,6 +2259,9 @@ class Constructor(Expression):
     attributes: tuple[tuple[QualifiedName, tuple[str | Expression, ...]], ...] = ()
     declarations: tuple[tuple[str, str], ...] = ()
     content: tuple[str | Expression, ...] = ()
+
+    def stands_alone(self) -> bool:
+        return False  # it is written where it stands
 
     def same_focus(self) -> list[Expression]:
         return _expressions((self.attributes, self.content))
@@ -2324,6 +2357,9 @@ class Computed(Expression):
     name: QualifiedName | Expression | None
     content: Expression
     namespaces: tuple[tuple[str, str], ...] = ()
+
+    def stands_alone(self) -> bool:
+        return False  # it is written where it stands
 
     def part_uses(self) -> Iterable[PartUse]:
         use = Use.COPY if self.kind is NodeKind.ELEMENT else Use.VALUE

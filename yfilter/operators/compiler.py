@@ -38,9 +38,9 @@ from yfilter.language import query_ast as ast
 from yfilter.language.comparison import MIRRORED
 from yfilter.language.failures import tells_failures
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
-from yfilter.language.functions import CURRENT, FUNCTIONS
+from yfilter.language.functions import FUNCTIONS
 from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
-from yfilter.language.matching_path import decisive_parts, is_path, matching_part
+from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.trees import by_identity, changed, split
@@ -172,8 +172,6 @@ _NAME_PARTS: dict[str, Callable[[QualifiedName], str]] = {
     "local-name": lambda name: name.local,
     "namespace-uri": lambda name: AnyUri(name.namespace),
 }
-_CONTEXT = ast.PathExpression(ast.Origin.CONTEXT, ())
-_MESSAGE = ast.PathExpression(ast.Origin.MESSAGE, ())
 _NODE_TYPES = (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE, ast.NodeKind.NODE)
 _MANY = 1 << 62
 _CALLS_MAX = 256  # of declared functions that are put in the place of their names
@@ -392,7 +390,7 @@ class Compiler:
 
     def _given(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """``_nodes``; those that depend on the message alone are found once for all who ask."""
-        if _stands_alone(expression) and not self._strict:
+        if expression.stands_alone() and not self._strict:
             once = self._holder.shared(expression)
             if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Path):
                 return once.operand
@@ -442,7 +440,7 @@ class Compiler:
             return source
         match steps:
             case (ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,), None),) if (
-                not _asks_item(predicate)
+                not predicate.asks_item()
             ):
                 condition = self._predicate(predicate, _at_node(scope))
                 return op.Filtered(self._scratch, source, condition)
@@ -453,7 +451,7 @@ class Compiler:
             for step in steps
         ]
         given, path = self._nodes_variable(), None
-        names = {name for part in _predicates(expression) for name in part.free_variables()}
+        names = {name for part in expression.new_focus() for name in part.free_variables()}
         if not any(isinstance(scope[name], op.ItemVariable) for name in names):
             path = self._path_from(op.FROM_NODES, None, given, steps, scope)
         return items.ItemPath(self._scratch, context, source, rows, path, given)
@@ -461,7 +459,7 @@ class Compiler:
     def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
         left, right = expression.left, expression.right
         if (
-            left == _MESSAGE
+            left == ast.MESSAGE
             and isinstance(right, ast.PathExpression)
             and right.origin is ast.Origin.CONTEXT
         ):
@@ -540,7 +538,7 @@ class Compiler:
                 return None
             length = op.LengthTest(relation, float(number))
             return self._text_condition(
-                left.arguments[0] if left.arguments else _CONTEXT, length, scope
+                left.arguments[0] if left.arguments else ast.DOT, length, scope
             )
         if all(isinstance(value, str) for value in values) and _is_text(left):
             return self._text_condition(left, test, scope)
@@ -552,7 +550,7 @@ class Compiler:
         """A test of a text of the first node of a path; NotCompiled."""
         functions: list[Callable[[str], str]] = []
         while isinstance(text, ast.FunctionCall) and text.name in _SPELLINGS:
-            first, *rest = text.arguments or (_CONTEXT,)
+            first, *rest = text.arguments or (ast.DOT,)
             places = [one.value for one in rest if isinstance(one, ast.Literal)]
             if len(places) < len(rest):
                 raise NotCompiled
@@ -562,10 +560,10 @@ class Compiler:
             test = op.Spelled(functions, test)
         match text:
             case ast.FunctionCall("name" | "local-name" | "namespace-uri" as name, arguments):
-                path = self.path(arguments[0] if arguments else _CONTEXT, scope)
+                path = self.path(arguments[0] if arguments else ast.DOT, scope)
                 return op.NamedSo(op.NameOf(path, _NAME_PARTS[name]), test)
             case ast.FunctionCall("string", arguments):
-                text = arguments[0] if arguments else _CONTEXT
+                text = arguments[0] if arguments else ast.DOT
         return op.FirstValue(self.path(text, scope), test)
 
     def _and(self, expression: ast.And, scope: Scope) -> op.Operator:
@@ -583,7 +581,7 @@ class Compiler:
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
-        if source == _CONTEXT and name not in rest.free_variables():
+        if source == ast.DOT and name not in rest.free_variables():
             inner = self._part(rest, scope)
             return op.Not(op.Not(inner)) if self._strict else op.Guarded(inner)
         outer = op.Variable()
@@ -772,7 +770,7 @@ class Compiler:
             is_absent = isinstance(scope.get("."), items.NoContext)
             return self._no_context() if is_absent else op.Place(self._scratch, name == "last")
         if not arguments and name in FUNCTIONS and FUNCTIONS[name].context:
-            arguments = (_CONTEXT,)
+            arguments = (ast.DOT,)
         match name, arguments:
             case "true" | "false", ():
                 return op.Constant([name == "true"])
@@ -803,7 +801,7 @@ class Compiler:
     ) -> op.Operator:
         """A function of nodes of the message that needs no objects; NotCompiled."""
         name = expression.name
-        if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == _CONTEXT:
+        if name == "lang" and isinstance(arguments[0], ast.Literal) and arguments[1] == ast.DOT:
             test = op.LanguageIs(str(arguments[0].value))
             return op.SomeValue(self.path(LANGUAGE, scope), test)
         match name, arguments:
@@ -940,7 +938,7 @@ class Compiler:
         self, expression: ast.Constructor, scope: Scope, *, encloses: bool = False
     ) -> returns.ElementOf:
         """``encloses``: what its decisive parts yield decides whether it is a result."""
-        decisive = list(map(id, decisive_parts(expression))) if encloses else []
+        decisive = list(map(id, expression.decisive_parts())) if encloses else []
         parts: dict[int, op.Operator] = {}
 
         def compiled(part: str | ast.Expression) -> str | op.Operator:
@@ -983,7 +981,7 @@ class Compiler:
     def _result(self, profile: ast.Profile, binds: bool) -> op.Operator:
         """The results of a profile."""
         body, flwor = profile.body, profile.flwor
-        if is_path(body):
+        if body.is_path():
             return returns.Result(self._truth("exists", body, _NOTHING), is_message=True)
         first = flwor.clauses[0] if flwor is not None and flwor.clauses else None
         if flwor is None or not isinstance(first, ast.ForClause):
@@ -1167,11 +1165,11 @@ def _looked_up(
             if not isinstance(key, ast.PathExpression) or not isinstance(other, ast.PathExpression):
                 continue
             is_key = key.origin is ast.Origin.VARIABLE and key.variable == variable
-            if not is_key or any(map(_has_variables, _predicates(key))):
+            if not is_key or any(part.free_variables() for part in key.new_focus()):
                 continue
             if not other.free_variables() <= scope.keys() - {variable} or other.start is not None:
                 continue
-            if any(map(_has_variables, _predicates(other))):
+            if any(part.free_variables() for part in other.new_focus()):
                 continue
             probe = other
             if other.origin is ast.Origin.CONTEXT:
@@ -1193,47 +1191,19 @@ def _filtered(
     None where that is no join."""
     if not steps or not steps[0].is_self or steps[0].is_positional or not path.steps:
         return None
-    if _has_variables(path) or not any(map(_has_variables, steps[0].predicates)):
+    if path.free_variables() or not any(part.free_variables() for part in steps[0].predicates):
         return None
     *before, last = path.steps
     last = replace(last, predicates=(*last.predicates, *steps[0].predicates))
     return replace(path, steps=(*before, last, *steps[1:]))
 
 
-def _predicates(path: ast.PathExpression) -> list[ast.Expression]:
-    return [predicate for step in path.steps for predicate in step.predicates]
-
-
 def _is_shared(expression: ast.Expression) -> bool:
     """Whether it has one value for all who ask, of which nodes are the same each time."""
-    if not _stands_alone(expression):
+    if not expression.stands_alone():
         return False
     is_variable = isinstance(expression, ast.UserCall) and expression.is_variable
     return is_variable or not any(isinstance(part, _MAKERS) for part in expression.within())
-
-
-def _stands_alone(expression: ast.Expression) -> bool:
-    """Whether an expression depends on neither context nor variables, as far as its text tells."""
-    if isinstance(expression, ast.PathExpression):
-        parts = _predicates(expression)
-        starts_alone = expression.origin is ast.Origin.MESSAGE or (
-            expression.start is not None and _stands_alone(expression.start)
-        )
-        return starts_alone and not any(map(_has_variables, parts))
-    if isinstance(expression, ast.UserCall) and not expression.arguments:
-        return bool(expression.library)
-    if isinstance(expression, ast.Constructor | ast.Computed | ast.Markup):
-        return False  # which is written where it stands
-    if isinstance(expression, ast.Mapped | ast.SimpleMap) and _has_variables(expression.right):
-        return False
-    if isinstance(expression, ast.FunctionCall) and not expression.arguments:
-        return expression.name in CURRENT
-    parts = list(expression.same_focus())
-    return (
-        bool(parts)
-        and all(isinstance(part, ast.Literal) or _stands_alone(part) for part in parts)
-        and not all(isinstance(part, ast.Literal) for part in parts)
-    )
 
 
 def _is_aggregate(expression: ast.Expression) -> bool:
@@ -1243,21 +1213,9 @@ def _is_aggregate(expression: ast.Expression) -> bool:
         and expression.name in _AGGREGATES
         and len(expression.arguments) == 1
         and isinstance(expression.arguments[0], ast.PathExpression)
-        and not _has_variables(expression)
+        and not expression.free_variables()
         and not expression.uses_position()
     )
-
-
-def _has_variables(expression: ast.Expression) -> bool:
-    return bool(expression.free_variables())
-
-
-def _asks_item(predicate: ast.Expression) -> bool:
-    """Whether a predicate depends on the item, and not on its position alone."""
-    if isinstance(predicate, ast.FunctionCall) and predicate.name in ("position", "last"):
-        return False
-    parts = list(predicate.same_focus())
-    return any(map(_asks_item, parts)) if parts else predicate.uses_context()
 
 
 def _with_library(part: Any, library: tuple[ast.FunctionDeclaration, ...]) -> object:
