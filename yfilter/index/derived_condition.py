@@ -114,7 +114,7 @@ def _of_integer(found: Derived) -> Derived | None:
     (about, *others) = dict.fromkeys(_counted(found.value)) or (None,)
     if others or not isinstance(about, ast.FunctionCall) or about.name not in _INTEGERS:
         return None
-    if isinstance(found.constant, str) or not _is_column(about):
+    if isinstance(found.constant, str | ast.Expression) or not _is_column(about):
         return None
     value = changed(found.value, lambda part: _PLACE if part == about else part)
     test = ast.Comparison(value, found.operator, ast.Literal(found.constant))

@@ -99,7 +99,7 @@ def _divided(
 ) -> tuple[tuple[LocationStep, ...], list[Expression]]:
     """Steps without the conditions that are paths from the message, and these paths."""
     others: list[Expression] = []
-    found = []
+    found: list[LocationStep] = []
     for step in steps:
         kept = []
         for part in (part for predicate in step.predicates for part in predicate.conjuncts()):
