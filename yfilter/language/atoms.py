@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from functools import lru_cache
 from math import copysign, fmod, inf, isfinite, isinf, isnan, nan, trunc
 from typing import Any, TypeGuard
 
@@ -52,6 +53,7 @@ from yfilter.language.temporal import (
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # Types derived from xs:string: what a text whose white space is collapsed has to be.
+_SHORT = 256  # characters of a text whose cast is remembered
 _TEXTS: dict[str, Callable[[str], object]] = {
     "xs:normalizedString": lambda text: True,
     "xs:token": lambda text: True,
@@ -125,7 +127,9 @@ def cast(atom: Atom, type_name: str) -> Atom:
         if isinstance(atom, str) and type_name in _ASCII and not atom.isascii():
             raise _no_value(atom, type_name)
         try:
-            return _one(f"$a0 cast as {type_name}", atom)
+            is_short = isinstance(atom, str) and len(atom) <= _SHORT
+            cast_by_elementpath = _cast_before if is_short else _cast
+            return cast_by_elementpath(type(atom), atom, type_name)
         except DynamicError as error:
             if error.code != "FORG0001":
                 raise
@@ -157,6 +161,14 @@ def cast(atom: Atom, type_name: str) -> Atom:
     if not _is_within(whole, type_name):
         raise _no_value(atom, type_name)
     return whole
+
+
+def _cast(_: type, atom: Atom, type_name: str) -> Atom:
+    return _one(f"$a0 cast as {type_name}", atom)
+
+
+# Few names of namespaces and the like stand in many places.
+_cast_before = lru_cache(1_024)(_cast)
 
 
 def _no_value(atom: Atom, type_name: str) -> DynamicError:

@@ -443,7 +443,8 @@ class Compiler:
                 not predicate.asks_item()
             ):
                 condition = self._predicate(predicate, _at_node(scope))
-                return op.Filtered(self._scratch, source, condition)
+                is_fixed = not predicate.uses_position()
+                return op.Filtered(self._scratch, source, condition, is_fixed)
         context = self._items()
         inner = {**scope, ".": context}
         rows = [

@@ -3945,21 +3945,29 @@ cdef class Joined(Operator):
 
 
 cdef class Filtered(Operator):
-    """``(items)[predicate]`` of a predicate that depends on no item, but on where it stands."""
+    """``(items)[predicate]`` of a predicate that depends on no item, but on where it stands; one
+    that ``is_fixed`` not even on that, and is evaluated once."""
 
     cdef Scratch _scratch
     cdef Operator _source, _predicate
+    cdef bint _is_fixed
 
-    def __init__(self, scratch: Scratch, source: Operator, predicate: Operator) -> None:
+    def __init__(
+        self, scratch: Scratch, source: Operator, predicate: Operator, is_fixed: bool
+    ) -> None:
         super().__init__((source, predicate))
         self._scratch = scratch
         self._source = source
         self._predicate = predicate
+        self._is_fixed = is_fixed and isinstance(predicate, Numbered)
 
-    cdef list _kept(self, list found, long long node):
+    cdef object value(self, long long node):
         cdef Scratch scratch = self._scratch
         cdef long long position = scratch.position
         cdef long long size = scratch.size
+        found = self._source.value(node)
+        if self._is_fixed and found:
+            return self._at_place(found, node)
         kept = []
         scratch.size = len(found)
         scratch.position = 0
@@ -3974,11 +3982,21 @@ cdef class Filtered(Operator):
         scratch.position, scratch.size = position, size
         return kept
 
-    cdef object value(self, long long node):
-        return self._kept(self._source.value(node), node)
+    cdef list _at_place(self, list found, long long node):
+        try:
+            asked = (<Numbered>self._predicate)._operand.value(node)
+            if len(asked) != 1 or not is_number(asked[0]):
+                return found[:] if effective_boolean(asked) else []
+        except DynamicError:
+            if self._scratch.strict:
+                raise
+            return []
+        place = asked[0]
+        is_there = 1 <= place <= len(found) and place == int(place)
+        return [found[int(place) - 1]] if is_there else []
 
     cdef object items(self, long long node):
-        return self._kept(self._source.items(node), node)
+        return self._scratch.evaluator().atoms(self.value(node))
 
 
 cdef class Range(Operator):
