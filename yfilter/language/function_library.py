@@ -149,7 +149,7 @@ _SPACE = re.compile("[ \\t\\n\\r]+")
 
 def _normalize_space(text: str) -> str:
     if _SPACE.search(text) is None:
-        return text
+        return str(text)  # which may be untyped, or an xs:anyURI
     return " ".join(part for part in _SPACE.split(text) if part)
 
 

@@ -256,6 +256,8 @@ class Compiler:
         self._scratch = holder.scratch
         self._strict = strict
         self.nowhere = items.NoContext(self._scratch)  # the context where there is none at all
+        # In a predicate of an ItemPath, whose paths are made in one way only: else of each in two.
+        self._is_within = False
         self._calls = 0
         self._depth = items.Depth()
         self._cells: list[Bound] = []  # the variables of the function that is compiled
@@ -280,12 +282,17 @@ class Compiler:
 
     def _part(self, expression: ast.Expression, scope: Scope) -> op.Operator:
         """As ``operator``, shared where it depends on the message alone."""
-        if not self._strict and (
-            (_is_shared(expression) and not isinstance(expression, ast.Literal | ast.Sequence))
-            or (_is_aggregate(expression) and "." not in scope)
-        ):
+        if (
+            self._is_shared(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
+        ) or (not self._strict and _is_aggregate(expression) and "." not in scope):
             return self._holder.shared(expression)
         return self.operator(expression, scope)
+
+    def _is_shared(self, expression: ast.Expression) -> bool:
+        """Whether all who ask for it are to have one value; within ``try`` only a declared variable
+        is, whose nodes are the same each time."""
+        is_variable = isinstance(expression, ast.UserCall) and expression.is_variable
+        return (is_variable or not self._strict) and _is_shared(expression)
 
     def _variable(self) -> op.Variable:
         self._cells.append(op.Variable())
@@ -376,6 +383,11 @@ class Compiler:
                 return op.Path(self._scratch, [], op.FROM_MESSAGE)
             case ast.FunctionCall("root", (argument,)):
                 return op.RootOf(self._nodes(argument, scope))
+            case ast.UserCall() if self._is_shared(expression):
+                once = self._holder.shared(expression)
+                if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Nodes):
+                    return once.operand
+                raise NotCompiled
             case ast.UserCall():
                 called = self._inlined(expression, scope)
                 if not isinstance(called, op.Nodes):
@@ -419,7 +431,8 @@ class Compiler:
         if placed is not None:
             return placed
         condition = self._part(predicate, scope)
-        return op.Numbered(self._scratch, condition) if predicate.may_be_number() else condition
+        may_be_number = "." in scope or predicate.may_be_number()
+        return op.Numbered(self._scratch, condition) if may_be_number else condition
 
     def _path_operator(self, expression: ast.PathExpression, scope: Scope) -> op.Operator:
         try:
@@ -447,15 +460,20 @@ class Compiler:
                 return op.Filtered(self._scratch, source, condition, is_fixed)
         context = self._items()
         inner = {**scope, ".": context}
+        given, path = self._nodes_variable(), None
+        names = {name for part in expression.new_focus() for name in part.free_variables()}
+        if not (self._is_within or any(isinstance(scope[name], op.ItemVariable) for name in names)):
+            path = self._path_from(op.FROM_NODES, None, given, steps, scope)
+        outer, self._is_within = self._is_within, True
         rows = [
             items.ItemStep(step, tuple(self._predicate(part, inner) for part in step.predicates))
             for step in steps
         ]
-        given, path = self._nodes_variable(), None
-        names = {name for part in expression.new_focus() for name in part.free_variables()}
-        if not any(isinstance(scope[name], op.ItemVariable) for name in names):
-            path = self._path_from(op.FROM_NODES, None, given, steps, scope)
-        return items.ItemPath(self._scratch, context, source, rows, path, given)
+        self._is_within = outer
+        is_of_context = expression.origin is ast.Origin.CONTEXT
+        return items.ItemPath(
+            self._scratch, context, source, rows, path, given, is_of_context=is_of_context
+        )
 
     def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
         left, right = expression.left, expression.right
@@ -754,7 +772,9 @@ class Compiler:
         for (name, type_), argument in zip(declared.parameters, call.arguments, strict=True):
             source, inner[name] = self._bound(argument, type_, scope)
             parameters.append((inner[name], source))
-        operator = self._declared(self.operator(body, inner), declared.result)
+        is_of_variable = isinstance(body, ast.UserCall) and body.is_variable
+        made = self._part(body, inner) if is_of_variable else self.operator(body, inner)
+        operator = self._declared(made, declared.result)
         for variable, source in reversed(parameters):
             binding = op.Let(self._scratch, variable, source, operator)
             operator = op.LetNodes(binding) if isinstance(operator, op.Nodes) else binding

@@ -97,5 +97,5 @@ class Evaluation:
     def shared(self, expression: Expression) -> op.Operator:
         found = self._shared.get(expression)
         if found is None:
-            found = self._shared[expression] = Compiler(self).once(expression)
+            found = self._shared[expression] = Compiler(self, strict=self._strict).once(expression)
         return found

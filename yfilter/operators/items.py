@@ -134,12 +134,14 @@ class ItemPath(Focused):
         steps: Sequence[ItemStep],
         path: op.Path | None,
         given: op.NodesVariable,
+        *,
+        is_of_context: bool,
     ) -> None:
         super().__init__(scratch, context, source, [one for step in steps for one in step[1]])
         self._steps = steps
         self._path = path
         self._given = given
-        self._is_from_context = isinstance(source, op.ItemVariable)
+        self._is_of_context = is_of_context
 
     def evaluate(self, node: int) -> Value:
         items = self._source.value_at(node)
@@ -152,6 +154,8 @@ class ItemPath(Focused):
             steps = steps[1:]
         if not steps:
             return items
+        if self._is_of_context and not all(isinstance(item, NODES) for item in items):
+            raise DynamicError("XPTY0020", "a step from what is no node")
         nodes = self.scratch.evaluator().nodes(items)
         is_ordered = len(nodes) == 1
         for step in steps:

@@ -16,12 +16,14 @@ from benchmarks.random_queries import Level, QueryWriter, random_message
 from formats.element_stream import ElementStream
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
+from yfilter.language.construction import written
 from yfilter.language.evaluation import MessageEvaluator
-from yfilter.language.nodes import element_node
+from yfilter.language.nodes import DOCUMENT, DynamicError, Node, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression
 from yfilter.language.query_parser import parse_profile
 from yfilter.operators.compiler import Compiler
+from yfilter.operators.evaluation import Evaluation
 from yfilter.operators.operators import MessageColumns, OperatorTable
 
 
@@ -620,3 +622,62 @@ def test_a_message_of_one_element_and_none_of_its_names() -> None:
     for text in ("b", "//b", "..", "../..", "@b", "ancestor::a", "following-sibling::*", "text()"):
         number = asked.table.acquire(condition_of(text))
         assert asked.elements(number, parse_text(b"<x/>")) == ([0] if text == ".." else [])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_values_are_those_of_the_interpreter(seed: int) -> None:
+    """Nodes of the message and values are the same, what is constructed is written alike."""
+    rng = Random(seed)
+    for _ in range(60):
+        stream = parse_text(random_message(rng))
+        text = QueryWriter(rng, rng.choice(list(Level))).profile()
+        try:
+            body = parse_profile(text).body
+        except ProfileRefused:
+            continue
+        interpreter, evaluation = MessageEvaluator(stream), Evaluation(stream)
+        try:
+            wanted = interpreter.evaluate(body, DOCUMENT, {})
+        except DynamicError:
+            with pytest.raises(DynamicError):
+                evaluation.value(body)
+            continue
+        found = evaluation.value(body)
+        is_plain = all(isinstance(item, Node) and not item.tree for item in wanted)
+        if is_plain:
+            assert list(found) == list(wanted), f"seed {seed}: {text}"
+        else:
+            made = written(evaluation.trees, found)
+            assert made == written(interpreter, wanted), f"seed {seed}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        # Items of any kind, each with a context of its own.
+        ("(1, 2, 3)[. > 2] = 3", True),
+        ("(0, 2, 7)[.] = 2", True),
+        ("deep-equal(('a', 1) ! string(.), ('a', '1'))", True),
+        ("<x>{b}</x>/b[2]/@n = 2", True),
+        ("(b, 'z')[. = 'z'] = 'z'", True),
+        # An error in a part that decides nothing.
+        ("(for $x in b order by xs:date($x) return $x) = 5", False),
+        # What calls itself, with variables of its own in each call.
+        ("fold-left((1, 2, 3), '', function($a, $b) { concat($a, $b) }) = '123'", True),
+        ("(copy $c := . modify delete node $c/b return count($c/b)) = 0", True),
+    ],
+)
+def test_items_that_are_no_nodes_of_the_message(condition: str, holds: bool) -> None:
+    asked = Asked()
+    number = asked.table.acquire(condition_of(condition))
+    asked.begin(parse_text(MESSAGE))
+    assert asked.table.answer(number, 1) == holds
+
+
+def test_nested_paths_from_items_are_compiled_once_each_way() -> None:
+    """Else this would take years."""
+    condition = "."
+    for _ in range(30):
+        condition = f"(., <q/>)/a[{condition}]"
+    evaluation = Evaluation(parse_text(MESSAGE))
+    assert not evaluation.holds(condition_of(condition))
