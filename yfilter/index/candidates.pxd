@@ -109,6 +109,7 @@ cdef class Residuals:
     cdef MessageView view
     cdef readonly Twigs twigs
     cdef OperatorTable operators
+    cdef object _columns
     cdef RecordPool records
     cdef int[::1] words
     cdef int[::1] _path
@@ -149,6 +150,7 @@ cdef class Residuals:
     cdef bint _check(self, int place, int element, int level) except -1
     cdef unsigned long long _descendants(self, int record) noexcept
     cdef bint _verified(self, int operator, int element) except -1
+    cdef bint _column_holds(self, int kind, int a, int b, int element) except -1
     cdef bint _accepts(self, int symbol, int element) noexcept
 
 

@@ -492,6 +492,15 @@ cdef class DerivedColumns:
 
     cpdef int ask(self, int attribute, int symbol) except -1:
         """A query asks for a column at elements of a symbol."""
+        self.acquire(attribute)
+        asked = self._asked.setdefault(symbol, {})
+        if attribute not in asked:
+            self._of_label.clear()
+        asked[attribute] = asked.get(attribute, 0) + 1
+        return 0
+
+    cdef int acquire(self, int attribute) except -1:
+        """A column has one user more."""
         if attribute >= len(self._users):
             self._operator = grown(self._operator, 2 * attribute)
             self._items = grown(self._items, 2 * attribute)
@@ -504,10 +513,6 @@ cdef class DerivedColumns:
             self._nanos[attribute] = 0
             self.count += 1
         self._users[attribute] += 1
-        asked = self._asked.setdefault(symbol, {})
-        if attribute not in asked:
-            self._of_label.clear()
-        asked[attribute] = asked.get(attribute, 0) + 1
         return 0
 
     cpdef int forget(self, int attribute, int symbol) except -1:
@@ -519,6 +524,10 @@ cdef class DerivedColumns:
         if not asked[attribute]:
             del asked[attribute]
             self._of_label.clear()
+        return self.release(attribute)
+
+    cdef int release(self, int attribute) except -1:
+        """Undo ``acquire``."""
         self._users[attribute] -= 1
         if self._users[attribute] == 0:
             self.operators.release(self._operator[attribute])
@@ -574,6 +583,7 @@ cdef class DerivedColumns:
         key = key << 32 | element
         known = self._places.get(key)
         if known is not None:
+            self.operators.visits = 0
             return known
         place = len(self._places)
         if place >= len(self.first):
@@ -1034,6 +1044,9 @@ cdef class Twigs:
 #
 # See automaton.pxd for what a residual is.
 #
+# A comparison of a derived column has CHECK_COLUMN in its kind, and CHECK_NOT where it must not
+# hold; of an equality the column is ``b``.
+#
 # A way down is looked for in one pass, whatever the number of ``//``: a bit for each step that can
 # be at an element, given those above it.  So the elements below are visited once for each nested
 # path, and not once for each of the ways; and once for each element, where nested paths stand in
@@ -1044,6 +1057,11 @@ cpdef enum:
     FURTHER_NONE = 0
     FURTHER_SOME = 1
     FURTHER_ANY = 2
+
+    # What is added to the kind of a check, a condition of the draft or a recipe.
+    CHECK_COLUMN = 16
+    CHECK_NOT = 32
+    CHECK_OF_ELEMENT = 15  # the kind itself
 
 
 STEPS_MAX = 62  # of a way, one bit each
@@ -1058,10 +1076,11 @@ cdef class Residuals:
 
     def __init__(
         self, view: MessageView, records: RecordPool, symbols: SymbolTable, twigs: Twigs,
-        operators: OperatorTable
+        columns: DerivedColumns
     ) -> None:
         self.view = view
-        self.operators = operators
+        self.operators = columns.operators
+        self._columns = columns
         self.twigs = twigs
         self.records = records
         self.visits = 0
@@ -1400,6 +1419,8 @@ cdef class Residuals:
             return self._found_anywhere(first)
         if kind == CHECK_VERIFIED:
             return self._verified(first, element)
+        if kind >= CHECK_COLUMN:
+            return self._column_holds(kind, first, second, element)
         if kind == CHECK_EXISTS:
             return self.view.exists(element, first)
         if kind == CHECK_DIFFERS:
@@ -1410,6 +1431,28 @@ cdef class Residuals:
         cdef bint answer = self.operators.holds(operator, element)
         self.visits += self.operators.visits
         return answer
+
+    cdef bint _column_holds(self, int kind, int a, int b, int element) except -1:
+        """Whether a value that is computed of an element compares so; perhaps, as ``hold``, where
+        it costs too much."""
+        cdef DerivedColumns columns = self._columns
+        cdef MessageView view = self.view
+        cdef int relation = kind & CHECK_OF_ELEMENT
+        cdef int place, i
+        cdef bint found = False
+        if not kind & CHECK_COLUMN:
+            return not view.holds(element, a)
+        place = columns.derive(b if relation == CHECK_ATOM else a, element)
+        self.visits += self.operators.visits >> 3
+        if place < 0:
+            self.operators.gave_up = True
+            return True
+        for i in range(columns.first[place], columns.end[place]):
+            if relation == CHECK_ATOM:
+                found |= view.own_atom[i] == a
+            elif view.own_ranges[i]:
+                found |= _compared(view.own_number[i], relation, view.atoms.numbers[b])
+        return not found if kind & CHECK_NOT else found
 
     cdef bint _accepts(self, int symbol, int element) noexcept:
         cdef int label
@@ -2788,17 +2831,17 @@ cdef class ResidualParts:
     cdef AtomTable _atoms
     cdef RecordPool _records
     cdef Twigs _twigs
-    cdef OperatorTable _operators
+    cdef DerivedColumns _columns
 
     def __init__(
         self, symbols: SymbolTable, atoms: AtomTable, records: RecordPool, twigs: Twigs,
-        operators: OperatorTable
+        columns: DerivedColumns
     ) -> None:
         self._symbols = symbols
         self._atoms = atoms
         self._records = records
         self._twigs = twigs
-        self._operators = operators
+        self._columns = columns
 
     cdef int release_atom(self, int atom) except -1:
         cdef int attribute = self._atoms.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE]
@@ -2845,13 +2888,21 @@ cdef class ResidualParts:
 
     cdef int release_check(self, int kind, int a, int b) except -1:
         cdef int record
+        if kind & CHECK_COLUMN:
+            self._columns.release(b if kind & CHECK_OF_ELEMENT == CHECK_ATOM else a)
+            if kind & CHECK_OF_ELEMENT != CHECK_ATOM:
+                self._atoms.release(
+                    self._atoms.ranges[RANGES * a + (kind & CHECK_OF_ELEMENT) - 1]
+                )
+        if kind >= CHECK_COLUMN:
+            kind &= CHECK_OF_ELEMENT
         if kind in (CHECK_NESTED, CHECK_ANYWHERE):
             if self._records.words[a + POOLED_USERS] == 1 and self._is_plain(a):
                 # It may have been a twig as well, whose other users have gone before.
                 self._twigs.remove(self._twigs.acquire(a))
             self.release_record(a)
         elif kind == CHECK_VERIFIED:
-            self._operators.release(a)
+            self._columns.operators.release(a)
         elif kind == CHECK_ATOM:
             self.release_atom(a)
         elif kind == CHECK_TWIG:
@@ -3150,7 +3201,6 @@ cdef class QueryWriter:
         self, draft: Draft, symbols: SymbolTable, atoms: AtomTable, records: RecordPool, trie: Trie,
         twigs: Twigs, columns: DerivedColumns
     ) -> None:
-        cdef OperatorTable operators = columns.operators
         self._draft = draft
         self._path = AccessPath(draft, atoms)
         self._symbols = symbols
@@ -3158,9 +3208,9 @@ cdef class QueryWriter:
         self._records = records
         self._trie = trie
         self._twigs = twigs
-        self._operators = operators
+        self._operators = columns.operators
         self._columns = columns
-        self._parts = ResidualParts(symbols, atoms, records, twigs, operators)
+        self._parts = ResidualParts(symbols, atoms, records, twigs, columns)
         self._others: dict[int, list[int]] = {}
         self._order = array("i", (2, 2, 2, 2, 2, 0, 1, 3, 5, 6, 4, 7))  # of a kind: cheapest first
         self._left = ints(LEFT_WIDTH * 16)
@@ -3176,7 +3226,7 @@ cdef class QueryWriter:
         path.choose()
         for condition in range(1, self._draft.condition_count + 1):
             if condition != path.access:
-                self._verify(condition)
+                self._read_column(condition)
         node = self._write_path(root)
         if (
             path.access
@@ -3242,12 +3292,10 @@ cdef class QueryWriter:
                 node = self._write_access(node, symbol)
         return node
 
-    cdef int _verify(self, int condition) except -1:
-        """Have a condition on a column verified, unless it is none."""
-        cdef int row = CONDITION_WIDTH * condition
-        if self._draft.conditions[row + CONDITION_WHOLE]:
-            self._symbols.release_attribute(self._draft.conditions[row + CONDITION_A])
-            self._draft.verify(condition)
+    cdef int _read_column(self, int condition) except -1:
+        """Have a condition on a column, if it is one, verified by what the column holds."""
+        if self._draft.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE]:
+            self._draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND] |= CHECK_COLUMN
         return 0
 
     cdef int _write_access(self, int node, int symbol) except -1:
@@ -3290,7 +3338,7 @@ cdef class QueryWriter:
             self._symbols.retain_attribute(
                 self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_A]
             )
-            self._verify(path.access)
+            self._read_column(path.access)
             self._settle(path.access)
         return -self._write_way(MODE_ON_PATH, path.spine[0], required)
 
@@ -3355,7 +3403,12 @@ cdef class QueryWriter:
         cdef int kind = draft.conditions[row + CONDITION_KIND]
         cdef int a = draft.conditions[row + CONDITION_A]
         cdef int b = 0
-        if kind in (CHECK_NESTED, CHECK_ANYWHERE):
+        if kind & CHECK_COLUMN:
+            self._columns.acquire(a)
+        if kind >= CHECK_COLUMN and kind & CHECK_OF_ELEMENT == CHECK_ATOM:
+            b = a
+            a = self._atoms.acquire(a, self._octets(row))
+        elif kind in (CHECK_NESTED, CHECK_ANYWHERE):
             is_twig = self._settle_way(a) and kind == CHECK_NESTED
             a = self._write_way(MODE_BELOW, a, 0)
             if is_twig:
@@ -3371,6 +3424,8 @@ cdef class QueryWriter:
             a = self._operators.acquire(draft.values[draft.conditions[row + CONDITION_VALUE]])
         elif kind != CHECK_EXISTS:
             self._atoms.cover(a)
+            if kind & CHECK_COLUMN:
+                self._atoms.acquire_range(a, kind & CHECK_OF_ELEMENT)
             b = self._atoms.acquire_number(
                 float(draft.values[draft.conditions[row + CONDITION_VALUE]])
             )
@@ -3413,7 +3468,7 @@ cdef class QueryWriter:
             return draft.conditions[row + CONDITION_CHECK_A] << REQUIRED_SHIFT | REQUIRED_ATOM
         if (
             draft.conditions[row + CONDITION_KIND] < CHECK_NESTED
-            or draft.conditions[row + CONDITION_KIND] == CHECK_VERIFIED
+            or draft.conditions[row + CONDITION_KIND] >= CHECK_VERIFIED
         ):
             return 0
         step = draft.conditions[row + CONDITION_A]
@@ -3520,7 +3575,7 @@ cdef class QueryWriter:
         cdef int at = NOTED_WIDTH * place
         if at == len(self._checks):
             self._checks = grown(self._checks, 2 * at)
-        self._checks[at + NOTED_ORDER] = self._order[kind]
+        self._checks[at + NOTED_ORDER] = self._order[kind] if kind < CHECK_COLUMN else 6
         self._checks[at + NOTED_POSITION] = position
         self._checks[at + NOTED_KIND] = kind
         self._checks[at + NOTED_A] = self._draft.conditions[row + CONDITION_CHECK_A]

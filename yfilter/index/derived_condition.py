@@ -47,7 +47,8 @@ class Derived(NamedTuple):
     ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date, or
     "integer" for a condition on position(), the ``constant``, which stands for the value; else, or
     then, ``operator`` compares.
-    ``condition`` says the same as an expression.
+    ``condition`` says the same as an expression.  One that is ``negated`` is verified by its
+    column, and not looked up.
     """
 
     value: ast.Expression
@@ -56,6 +57,7 @@ class Derived(NamedTuple):
     operator: ast.Operator
     constant: str | ast.Number | ast.Expression
     condition: ast.Expression
+    negated: bool = False
 
 
 MOMENTS = {"xs:date": EACH_DATE, "xs:dateTime": EACH_DATE_TIME}
@@ -81,6 +83,8 @@ def derived_of(condition: ast.Expression) -> Derived | None:
             found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
         case _ if condition.origin is ast.Origin.CONTEXT:
             return _of_last_predicate(condition)
+        case ast.FunctionCall("not", (asked,)):
+            return _negation_of(derived_of(asked), condition)
         case _:
             test = _text_test(condition)
             return test if test is not None and _is_column(test.value) else None
@@ -92,6 +96,24 @@ def derived_of(condition: ast.Expression) -> Derived | None:
     else:
         is_indexed = found.operator in (ast.Operator.EQ, *RANGES)
     return found if is_indexed and _is_column(found.value) else None
+
+
+def _negation_of(found: Derived | None, condition: ast.Expression) -> Derived | None:
+    """What is not to hold, where it is looked up and never raises an error, which ``not`` would
+    raise, too."""
+    if found is None or found.operator is not ast.Operator.EQ or found.test in MOMENTS:
+        return None
+    if found.negated or found.items == ONLY_ITEM or not _never_fails(found.value):
+        return None
+    return found._replace(condition=condition, negated=True)
+
+
+def _never_fails(value: ast.Expression) -> bool:
+    if isinstance(value, ast.FunctionCall):
+        is_safe = value.name in _SAFE or value.name in _SAFE_TEXTS
+        return is_safe and all(map(_never_fails, value.arguments))
+    origins = (ast.Origin.CONTEXT, ast.Origin.MESSAGE)
+    return isinstance(value, ast.Literal) or value.origin in origins
 
 
 def _without_cast(value: ast.Expression, name: str) -> ast.Expression:
@@ -136,8 +158,9 @@ def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
             yield value
 
 
-# Functions that never raise an error, whatever nodes they are about.
+# Functions that never raise an error, whatever nodes they are about, and others of texts.
 _SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
+_SAFE_TEXTS = frozenset(("lower-case", "upper-case", "translate", "concat"))
 
 
 def _of_last_predicate(path: ast.Expression) -> Derived | None:
@@ -157,7 +180,7 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
         case _ if predicate.is_location or isinstance(predicate, ast.Literal):
             return None
     found = derived_of(predicate)
-    if found is None or found.test or found.items != EACH_ITEM:
+    if found is None or found.test or found.items != EACH_ITEM or found.negated:
         return None
     match found.value:
         case inner if inner.origin is ast.Origin.CONTEXT and not any(

@@ -314,7 +314,7 @@ class Index:
             self._columns,
         )
         self._residuals = Residuals(
-            self._view, self._records, self._symbols, self._twigs, self.operators
+            self._view, self._records, self._symbols, self._twigs, self._columns
         )
         self._candidates = Candidates(self._view, self._residuals, self._trie)
         self.locations = Locations(self._view, self._residuals)

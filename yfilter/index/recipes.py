@@ -18,7 +18,7 @@ from yfilter.index.automaton import (
     STRING_VALUE,
     TEXT_NODE,
 )
-from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
+from yfilter.index.candidates import CHECK_NOT, COMPUTED, Constant, FilledWay, Recipe
 from yfilter.index.derived_condition import Derived
 from yfilter.index.ways import Conditions, Verified, Way
 from yfilter.language.blanks import Blank
@@ -105,7 +105,8 @@ def _kind_of(condition: LeafCondition | Derived) -> int:
     if condition.operator is None:
         return CHECK_EXISTS
     if condition.operator is Operator.EQ:
-        return CHECK_ATOM
+        negated = isinstance(condition, Derived) and condition.negated
+        return CHECK_ATOM | CHECK_NOT if negated else CHECK_ATOM
     return CHECK_DIFFERS if condition.operator is Operator.NE else _RANGES[condition.operator]
 
 

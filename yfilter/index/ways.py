@@ -197,6 +197,8 @@ def _serves(way: Way) -> int:
 
 
 def _served(condition: Asked) -> int:
+    if isinstance(condition, Derived) and condition.negated:
+        return NOTHING
     if isinstance(condition, LeafCondition | Derived):
         if condition.operator is Operator.EQ:
             return EQUALITY

@@ -73,6 +73,8 @@ def condition(rng: Random) -> str:
             f"{rng.choice(('count(//i)', 'sum(//e)', 'string-length(/r)'))} {relation} {literal}",
             f"{rng.choice(INTEGERS)} {relation} {rng.choice('0123')}",
             f"lang('{rng.choice(('de', 'EN', 'de-at', 'd', ''))}')",
+            f"not({rng.choice((f'{text} = {constant}', f'{test}({text}, {constant})'))})",
+            f"not({rng.choice((f'{text} eq {constant}', f'count(f) = {literal}', 'e = 7'))})",
             f"not(exists(d[some $v in . satisfies $v = {constant}]))",
             f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
             f"xs:dateTime('{rng.choice(DATES[4:7])}') {relation} {rng.choice(MOMENTS)}",
