@@ -81,7 +81,7 @@ def test_operators_are_shown_with_what_they_share() -> None:
         "  /c",
         "  b = /c/d",
         "  not(/c)",
-        "  try {@g} catch * {false()}  by the interpreter",
+        "  try {@g} catch * {false()}",
     ]
 
 

@@ -1986,6 +1986,8 @@ cdef class Path(Nodes):
                 return True
             scratch.look_at(node)
             return test.accepts(scratch)
+        if at + 1 == self._count and test is None and self._is_plain(at):
+            return self._has_accepted(at, node)
         self._step(at, node)
         if at + 1 == self._count and test is None:
             found = scratch.top > base
@@ -1994,6 +1996,37 @@ cdef class Path(Nodes):
                 if self._leads(at + 1, scratch.nodes[i], test):
                     found = True
                     break
+        scratch.top = base
+        return found
+
+    cdef bint _is_plain(self, int at) noexcept:
+        """Whether a step has predicates, and all that these ask for is the node."""
+        return (
+            self._predicates[at]
+            and self._joins[at] is None
+            and not self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
+        )
+
+    cdef bint _has_accepted(self, int at, long long node) except -1:
+        """Whether a plain step leads to a node; nodes behind the first are not asked, whose
+        predicates may be errors."""
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        cdef int i
+        cdef bint found = False
+        cdef Operator predicate
+        self._push(at, node)
+        for i in range(base, scratch.top):
+            try:
+                for predicate in self._predicates[at]:
+                    if not predicate.holds(scratch.nodes[i]):
+                        break
+                else:
+                    found = True
+                    break
+            except DynamicError:
+                if scratch.strict:
+                    raise
         scratch.top = base
         return found
 
