@@ -296,7 +296,7 @@ def _refuse_checks_of_its_own(source: Path) -> None:
 def _say_loudly(reason: str) -> None:
     line = "!" * 79
     print(
-        f"{line}\nonyx: the hot modules are NOT compiled, the much slower engine in Python runs:\n"
+        f"{line}\nonyx: the hot modules are NOT compiled; clients work, brokers need them:\n"
         f"onyx: {reason}\n{line}",
         file=sys.stderr,
     )

@@ -1,5 +1,5 @@
 """Random profiles on random messages, or on those of a folder, held against other people's XPath
-and XQuery, and both engines against each other.
+and XQuery, and the engine against its own oracle (tests/oracle).
 
 ===========  ==============================  =================================================
 level        oracle                          compared
@@ -10,9 +10,7 @@ XQuery       Saxon, when it is installed     the delivered documents, as canonic
 ===========  ==============================  =================================================
 
 Saxon has the last word where another oracle differs.  At each level the reference engine is held
-against the oracle, and the compiled engine delivers what the reference engine does, byte by byte;
-where the compiled modules are not used (``ONYX_REFERENCE=1``), both are the reference engine, on
-what expat has read.
+against the oracle, and the engine delivers what the reference engine does, byte by byte.
 
 A profile that is served answers no message with an error; where XQuery raises one (which
 ``Evaluation(strict=True)`` does, too) the results are not comparable, and counted apart.
@@ -40,6 +38,7 @@ from demo.oracle import canonical
 from demo.saxon import Answer, Form, Saxon, SaxonError, prolog_and_body
 from formats.element_stream import ElementStream
 from formats.text import parse_text
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
@@ -49,7 +48,6 @@ from yfilter.language.query_ast import Computed, Constructor, UserCall
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.operators.evaluation import Evaluation
-from yfilter.reference import ReferenceMatcher
 
 _BATCH = 50  # profiles on the same messages
 _MESSAGES = 5

@@ -81,7 +81,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a rule set each: a folder with a schema, its stylesheet and messages",
     )
     parser.add_argument("--seed", metavar="N", type=count, default=1)
-    parser.add_argument("--build", choices=("compiled", "reference"), help="default: what is there")
     parser.add_argument(
         "--clock", choices=("wall", "cpu"), default="wall", help="time passed, or time computed"
     )
@@ -115,7 +114,7 @@ def run(options: argparse.Namespace) -> Report:
     for job in jobs:
         if sys.stderr.isatty():
             print(f"deliver: {job.part} {job.suffix.strip('_')} ...", file=sys.stderr)
-        build = run_job(job, report, options.build or "", options.timeout)
+        build = run_job(job, report, options.timeout)
     report.condition("build", "build", build)
     _tell_dearest(report, jobs)
     return report

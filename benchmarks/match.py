@@ -61,7 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     workload.add_argument("--seed", metavar="N", type=count, default=1)
     run = parser.add_argument_group("what is run")
-    run.add_argument("--build", choices=("compiled", "reference"), help="default: what is there")
     run.add_argument(
         "--clock",
         choices=("wall", "cpu"),
@@ -126,7 +125,7 @@ def run(options: argparse.Namespace) -> Report:
             limits=dict(options.limit),
         )
         _progress(f"{number:,} profiles: building and measuring")
-        timings = run_job(job, folder, options.build or "")
+        timings = run_job(job, folder)
         report = Report("match")
         _tell_conditions(report, options, job, lots, timings)
         _tell_message_times(report, timings)
@@ -296,7 +295,7 @@ def _tell_scaling(report: Report, options: argparse.Namespace) -> None:
                 limits=dict(options.limit),
             )
             _progress(f"{number:,} profiles, {options.matches} matches: measuring")
-            timings = run_job(job, Path(name), options.build or "")
+            timings = run_job(job, Path(name))
         key = f"scaling_{number}_us"
         label = f"{number:,} profiles, {mean(timings.matches):.0f} match"
         report.figure(key, label, mean(timings.all_in), "us", first or None)

@@ -2,15 +2,16 @@
 
 ``AVAILABLE`` is decided once, by the manifest that ``setup.py`` leaves beside this module
 (``compiled.json``): every module in it is compiled for this Python, and its source is the one that
-was compiled.  Otherwise, and where ``ONYX_REFERENCE=1`` says so, plain Python runs: expat, the
-reference engine and pyoxigraph.  It gives the same answers and is slow, so the programs say it.
+was compiled.  Otherwise, and where ``ONYX_PLAIN=1`` says so, plain Python runs: expat, pyoxigraph
+and the forms of the wire, by which a client publishes and reads.  There is no engine then, so no
+broker and no registration service (KernelMissing).
 
-These modules choose, and no other; programs ask only for their warning::
+These modules choose, and no other::
 
     formats/markup.py, formats/text.py          XML in and out
     formats/binary.py, formats/dictionary.py    binary forms
     formats/graph/reader.py                     graphs
-    yfilter/matcher.py, yfilter/keys.py         the engine; numbers by short keys
+    yfilter/matcher.py, yfilter/keys.py         the engine or none; numbers by short keys
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ import os
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+from formats.errors import Refusal
+
 _ROOT = Path(__file__).parent.parent
-REFERENCE = "ONYX_REFERENCE"
+PLAIN = "ONYX_PLAIN"
 
 
 def build_info() -> str:
-    """``compiled``, or ``reference`` with the reason in brackets."""
-    return "compiled" if AVAILABLE else f"reference ({REASON})"
+    """``compiled``, or ``plain`` with the reason in brackets."""
+    return "compiled" if AVAILABLE else f"plain ({REASON})"
 
 
 def is_compiled() -> bool:
@@ -35,18 +38,22 @@ def is_compiled() -> bool:
     return AVAILABLE
 
 
-def slowness() -> str:
-    """The warning of a program that runs without the compiled modules."""
-    return (
-        f"the compiled modules are not used: {REASON}. The reference engine evaluates each "
-        "profile alone on each message; it is for a trial, and too slow for a network in use"
-    )
+class KernelMissing(Refusal):
+    """What was asked for takes the engine, and the compiled modules are not used here."""
+
+    kind = "not-compiled"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the engine needs the compiled modules, which are not used here: {REASON}. Install a "
+            "wheel that has them, or a C compiler: docs/installing.md"
+        )
 
 
 def _reason() -> str:
     """Why the compiled modules are not used; empty if they are."""
-    if os.environ.get(REFERENCE, "0") not in {"", "0"}:
-        return f"{REFERENCE} is set"
+    if os.environ.get(PLAIN, "0") not in {"", "0"}:
+        return f"{PLAIN} is set"
     try:
         manifest = json.loads((_ROOT / "formats" / "compiled.json").read_bytes())
     except OSError:

@@ -153,16 +153,6 @@ def releases(facts: Facts) -> Iterator[DoctorFinding]:
             )  # fmt: skip
 
 
-def builds(facts: Facts) -> Iterator[DoctorFinding]:
-    for node, statistics in facts.answering():
-        build = statistics.node.build
-        if build.startswith("reference"):
-            yield _warning(
-                "build", node, f"runs the slow {build}",
-                "install a wheel with the compiled modules, or a C compiler: docs/installing.md",
-            )  # fmt: skip
-
-
 def clocks(facts: Facts) -> Iterator[DoctorFinding]:
     for node, process in facts.processes.items():
         if abs(process.skew_s) > CLOCK_SECONDS_MAX:
@@ -334,6 +324,6 @@ def stores(facts: Facts) -> Iterator[DoctorFinding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(reached, releases, builds, clocks, insecure, waiting, absent, flapping, unwanted),
+    *(reached, releases, clocks, insecure, waiting, absent, flapping, unwanted),
     *(set_aside, schemas, disk, files, ports, stores),
 )

@@ -37,7 +37,7 @@ import trio
 from msgspec import convert, structs
 from msgspec.structs import asdict
 
-from formats.kernel import AVAILABLE, slowness
+from formats.kernel import AVAILABLE, KernelMissing
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy, stop_at_end
 from onyx.data_directory import DataDirectory
@@ -360,12 +360,13 @@ async def run_node_process(
     process died of (node_process.py).  One whose store has less than it had ``tells_lost`` to
     whoever comes, for some seconds (node_process.py).
     DataDirectoryInUse when the node is running already, StoreUnusable when its store cannot be
-    used, StoreGone when it has less than it had, LeaseLost when another process has taken it over.
+    used, StoreGone when it has less than it had, LeaseLost when another process has taken it over,
+    UserError without compiled modules.
     """
     topology, node_id = structs.replace(topology, metadata=()), process.node.id
     log.info("starts", extra=_start(process, topology.limits))
     if not AVAILABLE:
-        log.warning("SLOW: %s", slowness())
+        raise UserError(str(KernelMissing()))
     shown = None if credentials is None else _load(credentials, topology, node_id)
     leave_survivors_alone()
     sys.setswitchinterval(SWITCH_SECONDS)

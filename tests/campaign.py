@@ -86,10 +86,9 @@ def _tests(*paths: str, **variables: object) -> Command:
     return Command((*PYTEST, *paths), {name: str(value) for name, value in variables.items()})
 
 
-def _language(*words: str, **variables: object) -> Command:
-    """The parts of ``benchmarks language`` that hold the engines against others."""
-    given = {name: str(value) for name, value in variables.items()}
-    return Command((sys.executable, "-m", "benchmarks", "language", *words), given)
+def _language(*words: str) -> Command:
+    """The parts of ``benchmarks language`` that hold the engine against others."""
+    return Command((sys.executable, "-m", "benchmarks", "language", *words), {})
 
 
 def _simulation(seed: int, size: float) -> list[Command]:
@@ -141,9 +140,7 @@ def _random_profiles(seed: int, size: float) -> list[Command]:
     if CORPORA.is_dir():
         words += ["--corpora", str(CORPORA), "--real", str(CORPORA)]
     return [
-        # Both engines; and the reference engine on what expat and pyoxigraph have read.
         _language(*words),
-        _language(*words, ONYX_REFERENCE=1),
         _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=seeds),
         _tests(
             *("tests/yfilter/test_reference.py", "tests/yfilter/graph/test_corpora.py"),
@@ -166,13 +163,13 @@ def _former_release(seed: int, size: float) -> list[Command]:
 
 
 def _conformance(_seed: int, _size: float) -> list[Command]:
-    """What is committed of their counts, which both engines reach."""
+    """What is committed of their counts."""
     golden = ("tests/golden/test_golden.py", "-k", "qt3 or w3c")
     graphs = ("tests/formats/graph/test_w3c_syntax_tests.py", "tests/yfilter/graph")
     return [
         _language(os.environ["ONYX_QT3"]),
-        *(_tests(*golden, ONYX_REFERENCE=each) for each in (0, 1)),
-        *(_tests(*graphs, "-k", "w3c", ONYX_REFERENCE=each) for each in (0, 1)),
+        _tests(*golden),
+        _tests(*graphs, "-k", "w3c"),
     ]
 
 

@@ -44,7 +44,7 @@ _LOADED = (
     *("onyx.node_process", "onyx.broker.broker", "registration.service", "onyx.gateway_child"),
     *("onyx.cli.main", "onyx.cli.up", "onyx.cli.subscribe"),
 )
-_READ_AT_A_START = ("PYTHON", "LD_", "LC_", "LANG", "ONYX_REFERENCE", "ONYX_COMPILE")
+_READ_AT_A_START = ("PYTHON", "LD_", "LC_", "LANG", "ONYX_PLAIN", "ONYX_COMPILE")
 _TAKES_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 _PACKET_BYTES = 1 << 17
 _DESCRIPTORS_MAX = 64

@@ -52,7 +52,6 @@ from yfilter.index.ways import Ways, ways_of
 from yfilter.language.blanks import NeedsWords
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told, tells_failures
-from yfilter.language.interpreted_result import selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, Profile
@@ -69,6 +68,7 @@ from yfilter.matches import (
     TransformationMatch,
 )
 from yfilter.operators.compiler import Returned, returned
+from yfilter.operators.evaluation import selected
 from yfilter.operators.operators import OperatorTable
 from yfilter.operators.returns import ResultWriter
 from yfilter.plan_graph import NODES_MAX, PlanGraph

@@ -1,4 +1,4 @@
-"""Matcher: the engine that runs here, compiled (``compiled_matcher.py``) or ``reference.py``."""
+"""Matcher: the engine, where the compiled modules are there (``compiled_matcher.py``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from formats.kernel import AVAILABLE
+from formats.kernel import AVAILABLE, KernelMissing
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Message
@@ -18,7 +18,13 @@ from yfilter.language.query_parser import parse_profile, too_deep
 if TYPE_CHECKING or AVAILABLE:
     from yfilter.compiled_matcher import Matcher
 else:
-    from yfilter.reference import ReferenceMatcher as Matcher
+
+    class Matcher:
+        """In its place: programs that import it and match nothing run without the engine."""
+
+        def __init__(self, *_: object, **__: object) -> None:
+            raise KernelMissing
+
 
 __all__ = ["LinkTarget", "Matcher", "Message", "Transforming", "check_profile"]
 

@@ -13,7 +13,7 @@ from benchmarks.conformance import run_suite
 from benchmarks.conformance_random import Comparison, compare_at_random, deliver_by_both
 from benchmarks.corpus_queries import FOLDERS
 from tests.formats.support import SHARED_DATA
-from yfilter.reference import ReferenceMatcher
+from tests.oracle.reference import ReferenceMatcher
 
 _HEAD = '<{0} xmlns="http://www.w3.org/2010/09/qt-fots-catalog"{1}>{2}</{0}>'
 _CASES = {

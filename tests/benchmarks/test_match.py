@@ -104,8 +104,8 @@ def test_what_does_not_go_together_is_told(
 def test_wrong_answers_are_not_timed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def with_one_match_less(job: MatchJob, folder: Path, build: str) -> Timings:
-        timings = run_job(job, folder, build)
+    def with_one_match_less(job: MatchJob, folder: Path) -> Timings:
+        timings = run_job(job, folder)
         next(found for found in timings.checked if found).pop()
         return timings
 
@@ -122,22 +122,14 @@ def folder_with(tmp_path: Path, *profiles: str) -> Path:
     return tmp_path
 
 
-def test_the_pure_build_can_be_asked_for(tmp_path: Path) -> None:
+def test_a_job_has_a_time_for_each_message_and_change(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "/*", "/nothing")
-    timings = run_job(MatchJob(number=2, warmup=5, cold=3, changes=2), folder, "reference")
-    assert timings.build.startswith("reference")
+    timings = run_job(MatchJob(number=2, warmup=5, cold=3, changes=2), folder)
+    assert timings.build == "compiled"
     assert timings.matches == [1, 1]
     assert timings.checked == [[0], [0]]
     assert (len(timings.cold), len(timings.all_in), len(timings.again)) == (3, 2, 2)
     assert (len(timings.add), len(timings.remove), len(timings.between_changes)) == (2, 2, 2)
-
-
-def test_another_build_than_asked_for_is_not_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = folder_with(tmp_path, "/*")
-    with pytest.raises(BenchmarkError, match=r"the other build was asked for; what runs is"):
-        run_job(MatchJob(number=1, warmup=1, changes=1), folder, "other")
 
 
 def test_a_profile_that_is_refused_is_told(tmp_path: Path) -> None:

@@ -97,11 +97,6 @@ BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
         *("process", "the statistics of broker/B1 cannot be read: 'data' must be a map, not 3"),
     ),
     "down": (of_b1(statistics=None, down="failed 3 times"), "process", "failed 3 times"),
-    "slow engine": (
-        changed("node", "build", to="reference (not compiled)"),
-        "build",
-        "runs the slow reference (not compiled)",
-    ),
     "dead letters": (changed("dead", "kept", to=2), "dead", "now: 2 in all"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formats.element_stream import ElementStream
-from yfilter.language.evaluation import MessageEvaluator
+from tests.oracle.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, Node, Value, Variables, element_node
 from yfilter.language.query_ast import Expression, PathExpression
 

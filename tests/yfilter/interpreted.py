@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from formats.element_stream import ElementStream
 from formats.text import to_text
+from tests.oracle.interpreted_result import Asked, interpreted
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.interpreted_result import Asked, interpreted
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile

@@ -11,9 +11,9 @@ from lxml import etree
 
 from formats.text import parse_text
 from onyx.rule_sets import read_rule_set
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher
 from yfilter.errors import SchematronRefused
-from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron
 
 LIST = b"""<?xml version="1.0"?><!-- units --><g:list xmlns:g="urn:units" issued="2026">

@@ -14,13 +14,13 @@ from lxml import etree
 
 from formats import ElementStream, MessageLimits, parse_text
 from formats.publication import read_publication
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import LinkTarget, Matcher, ProfileRefused
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.readings import readings_of
 from yfilter.language.query_parser import parse_profile
 from yfilter.late_evaluation import evaluate_profile, question_about
 from yfilter.projection.profile_needs import needs_of
-from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

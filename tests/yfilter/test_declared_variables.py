@@ -10,12 +10,12 @@ import pytest
 
 from demo.oracle import canonical
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from tests.yfilter.projection.test_profile_needs import check
 from tests.yfilter.random_cases import random_message
 from tests.yfilter.test_declared_functions import results
 from yfilter import Matcher
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import DOCUMENT
 from yfilter.language.query_parser import parse_profile, reread

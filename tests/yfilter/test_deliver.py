@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.random_queries import Level, QueryWriter, random_message
 from formats.text import parse_text
+from tests.oracle.reference import ReferenceMatcher
 from tests.yfilter import interpreted
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileMatch, ProfileRefused
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matches import Delivered
-from yfilter.reference import ReferenceMatcher
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from yfilter.errors import ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.item_kinds import ItemKind
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_parser import parse_expression, parse_profile

@@ -14,13 +14,13 @@ import pytest
 
 from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher, ProfileMatch, ProfileRefused
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse
-from yfilter.reference import ReferenceMatcher
 
 VARIANTS = int(os.environ.get("ONYX_VARIANTS", "150"))
 ERROR = "an error"

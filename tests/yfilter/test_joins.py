@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from tests.yfilter.evaluated import select
 from yfilter.compiled_deciders import render
 from yfilter.errors import ProfileRefused
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.matching_path import matching_path
 from yfilter.language.nodes import DOCUMENT, Focus
 from yfilter.language.profile_limits import EvaluationLimits

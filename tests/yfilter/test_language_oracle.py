@@ -13,9 +13,9 @@ from lxml import etree
 from demo.oracle import canonical
 from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from tests.yfilter.random_cases import random_message
 from yfilter import LinkTarget, Matcher, ProfileMatch, RouteMatch, routing_query
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, Focus, Node
 from yfilter.language.query_parser import parse_expression, parse_profile
 from yfilter.language.query_text import unparse

@@ -12,9 +12,9 @@ from lxml import etree
 from demo.oracle import canonical
 from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from yfilter import LinkTarget, Matcher, ProfileMatch, ProfileRefused, RouteMatch, routing_query
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.functions import other_functions
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.profile_limits import EvaluationLimits

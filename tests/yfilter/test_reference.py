@@ -20,6 +20,8 @@ from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.taxonomy import Taxonomy
 from formats.text import parse_text
+from tests.oracle.reference import ReferenceMatcher
+from tests.oracle.reference_answers import ReferenceGraph
 from tests.yfilter.graph.messages import striped
 from tests.yfilter.graph.random_graphs import RandomCase
 from tests.yfilter.graph.solution_sets import XSD, are_equal, solutions_of_json, solutions_of_xml
@@ -53,14 +55,12 @@ from yfilter import LinkTarget, Matcher, MatchLimits, ProfileRefused
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import Transforming
-from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matches import Delivered, ProfileMatch, RouteMatch, TransformationMatch
 from yfilter.projection.needs import EVERYTHING
-from yfilter.reference import ReferenceMatcher
 
 FIRST = int(os.environ.get("ONYX_REFERENCE_FIRST", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("ONYX_REFERENCE_SEEDS", "8")))

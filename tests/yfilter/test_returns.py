@@ -12,13 +12,13 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import to_text
 from tests.examples import examples
+from tests.oracle.interpreted_result import Asked, interpreted
 from tests.yfilter.evaluated import select
 from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_real_messages import profiles as real_profiles
 from tests.yfilter.test_real_messages import FOLDERS, SHARED
 from yfilter.compiled_deciders import Renderer, render
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.interpreted_result import Asked, interpreted
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile

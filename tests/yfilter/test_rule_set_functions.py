@@ -13,8 +13,8 @@ import lxml.etree
 import pytest
 
 from benchmarks.delivery.saxon import TimedSaxon
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher
-from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import compile_schematron
 
 VARIANTS = int(os.environ.get("ONYX_VARIANTS", "60"))

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import lxml.etree
 import pytest
 
+from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher, MatchLimits
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.matches import Delivered
-from yfilter.reference import ReferenceMatcher
 from yfilter.schematron import RuleSet, SchematronRefused, compile_schematron
 
 ORDER = """<o xmlns="" id="o7"><item no="1" price="9.50"><name>Tea</name></item>

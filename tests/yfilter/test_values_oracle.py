@@ -21,12 +21,12 @@ import pytest
 
 from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
+from tests.oracle.reference import ReferenceMatcher
 from tests.yfilter.value_differences import class_of
 from yfilter import Matcher, ProfileMatch, ProfileRefused
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_parser import parse_expression
-from yfilter.reference import ReferenceMatcher
 
 VARIANTS = int(os.environ.get("ONYX_VARIANTS", "250"))
 SEED = os.environ.get("ONYX_VARIANTS_SEED", "")

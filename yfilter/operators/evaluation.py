@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from formats.element_stream import ElementStream
+from yfilter.language import query_ast as ast
 from yfilter.language.construction import Trees
-from yfilter.language.nodes import DOCUMENT, DynamicError, Node, Value, Variables
+from yfilter.language.matching_path import matching_path
+from yfilter.language.node_functions import PARENT
+from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType, Value, Variables
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
 from yfilter.operators import operators as op
@@ -99,3 +102,27 @@ class Evaluation:
         if found is None:
             found = self._shared[expression] = Compiler(self, strict=self._strict).once(expression)
         return found
+
+
+def selected(profile: ast.Profile, stream: ElementStream) -> tuple[int, ...]:
+    """The elements that a path of any kind, or the first ``for`` clause, selects, or in which it
+    does so; of a profile without either the elements that its matching path selects."""
+    body, flwor = profile.body, profile.flwor
+    source: Expression = matching_path(profile)
+    if body.is_path():
+        source = body
+    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ast.ForClause):
+        source = flwor.clauses[0].path
+    evaluation = Evaluation(stream)
+    try:
+        nodes = [item for item in evaluation.value(source) if isinstance(item, Node)]
+    except DynamicError:
+        return ()
+    elements = {
+        next(evaluation.trees.axes.step(node, PARENT), node)
+        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
+        else node
+        for node in nodes
+        if node.tree == DOCUMENT.tree
+    }
+    return tuple(sorted({max(element.number, 0) for element in elements}))

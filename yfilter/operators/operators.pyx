@@ -49,7 +49,7 @@ from yfilter.language.function_library import (
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.item_types import as_declared, is_of_type
-from yfilter.language.memo import FEW, EqualityIndex
+from yfilter.language.equality_index import FEW, EqualityIndex
 from yfilter.language.nodes import (
     DOCUMENT,
     Atom,

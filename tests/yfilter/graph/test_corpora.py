@@ -25,13 +25,13 @@ from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import triples_of
 from tests.formats.support import SHARED_DATA
+from tests.oracle.reference import ReferenceMatcher
 from tests.yfilter.graph.solution_sets import Solution, are_equal, solutions_of_json
 from tests.yfilter.graph.test_join_oracle import oxigraph_solutions, rdflib_solutions
 from tests.yfilter.graph.w3c_suite import ARCHIVE, BASE, files
 from yfilter import Matcher, MatchLimits
 from yfilter.graph.graph_query import parse_graph_query
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.reference import ReferenceMatcher
 
 DATA = SHARED_DATA / "rdf"
 FIRST = int(os.environ.get("ONYX_REFERENCE_FIRST", "0"))

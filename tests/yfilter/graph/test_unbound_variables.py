@@ -7,6 +7,7 @@ import pytest
 
 from formats.graph.reader import read_graph
 from formats.graph.syntaxes import GraphSyntax
+from tests.oracle.reference import ReferenceMatcher
 from tests.yfilter.graph.solution_sets import (
     are_equal,
     solutions_of_json,
@@ -16,7 +17,6 @@ from yfilter import Matcher
 from yfilter.graph.graph_query import parse_graph_query, unbound_variables
 from yfilter.graph.query_text import unparse
 from yfilter.language.query_parser import parse_profile
-from yfilter.reference import ReferenceMatcher
 
 DATA = b"""@prefix : <urn:x:> .
 :a :name "A" ; :size 3 . :b :name "B" ; :size 5 ; :nick "bee" . :c :nick "sea" ; :of :a .

@@ -7,6 +7,7 @@ import pyoxigraph
 import pytest
 
 from formats.element_stream import ElementStream
+from tests.oracle.reference_answers import ReferenceGraph
 from tests.yfilter.graph.messages import striped
 from tests.yfilter.graph.solution_sets import (
     Solution,
@@ -19,7 +20,6 @@ from tests.yfilter.graph.w3c_suite import ARCHIVE, BASE, Case, cases, files, qua
 from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import parse_graph_query
 from yfilter.graph.query_ast import GraphQuery, QueryForm
-from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.graph_answers import graph_results, has_solution
 from yfilter.language.profile_limits import EvaluationLimits
 

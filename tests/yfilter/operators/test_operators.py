@@ -15,9 +15,9 @@ from lxml import etree
 from benchmarks.random_queries import Level, QueryWriter, random_message
 from formats.element_stream import ElementStream
 from formats.text import parse_text
+from tests.oracle.evaluation import MessageEvaluator
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression

@@ -8,15 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from formats.element_stream import ElementStream
+from tests.oracle.evaluation import MessageEvaluator
+from tests.oracle.flwor_evaluation import flwor_items
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.budget import NOT_BEGUN
 from yfilter.language.construction import written
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.failures import failure_of
-from yfilter.language.flwor_evaluation import flwor_items
-from yfilter.language.matching_path import matching_path
-from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import (
     DOCUMENT,
     Construction,
@@ -171,28 +169,3 @@ def _document(evaluator: MessageEvaluator, item: Item, whole_message: Callable[[
     if not is_element:
         raise DynamicError("SENR0001", "this is no document")
     return written(evaluator, [item])
-
-
-def selected(profile: ast.Profile, stream: ElementStream) -> tuple[int, ...]:
-    """The elements that a path of any kind, or the first for clause, selects, or in which it does
-    so; of a profile without either the elements that its matching path selects."""
-    body, flwor = profile.body, profile.flwor
-    source: ast.Expression = matching_path(profile)
-    if body.is_path():
-        source = body
-    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ast.ForClause):
-        source = flwor.clauses[0].path
-    evaluator = MessageEvaluator(stream)
-    try:
-        found = evaluator.evaluate(source, DOCUMENT, {})
-    except DynamicError:
-        return ()
-    nodes = [item for item in found if isinstance(item, Node)]
-    elements = {
-        next(evaluator.axes.step(node, PARENT), node)
-        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
-        else node
-        for node in nodes
-        if node.tree == DOCUMENT.tree
-    }
-    return tuple(sorted({max(element.number, 0) for element in elements}))

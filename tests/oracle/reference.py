@@ -2,9 +2,8 @@
 
 It has the interface of ``yfilter.matcher.Matcher`` and gives the same answers.  There is no index,
 no operator, no plan and no state between messages: the interpreter evaluates a profile from its
-beginning (``language/interpreted_result.py``), pyoxigraph answers a graph profile as standard
-SPARQL, and a routing query is a condition like any other.  The tests hold the compiled engine to
-this one, and a broker runs it where the compiled modules are not there (``formats/kernel.py``).
+beginning (``interpreted_result.py``), pyoxigraph answers a graph profile as standard
+SPARQL, and a routing query is a condition like any other.  The tests hold the engine to this one.
 
 Three things differ, and none of them is an answer about one message:
 
@@ -29,6 +28,9 @@ from msgspec.structs import replace
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from formats.text import to_text
+from tests.oracle.evaluation import MessageEvaluator
+from tests.oracle.interpreted_result import Asked, interpreted, interpreted_by
+from tests.oracle.reference_answers import ReferenceGraph
 from yfilter.engine.linear_paths import Conjunction
 from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import (
@@ -46,12 +48,9 @@ from yfilter.explain import explain
 from yfilter.explanation import Explanation
 from yfilter.graph.construct import message_text, published_syntax
 from yfilter.graph.query_ast import GraphQuery, ResultSyntax
-from yfilter.graph.reference_answers import ReferenceGraph
 from yfilter.language.budget import too_much_time
-from yfilter.language.evaluation import MessageEvaluator
 from yfilter.language.failures import first_told
 from yfilter.language.function_library import falls_back
-from yfilter.language.interpreted_result import Asked, interpreted, interpreted_by, selected
 from yfilter.language.matching_path import delivers_message, matching_part
 from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
@@ -67,6 +66,7 @@ from yfilter.matches import (
     RouteMatch,
     TransformationMatch,
 )
+from yfilter.operators.evaluation import selected
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts

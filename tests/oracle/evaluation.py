@@ -22,6 +22,8 @@ from typing import Any
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
+from tests.oracle.flwor_evaluation import flwor_items
+from tests.oracle.memo import Memo, is_worth
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import function_library
 from yfilter.language import query_ast as ast
@@ -43,13 +45,12 @@ from yfilter.language.construction import (
     Trees,
     detached,
 )
+from yfilter.language.equality_index import FEW
 from yfilter.language.evaluator import effective_boolean
-from yfilter.language.flwor_evaluation import flwor_items
 from yfilter.language.function_library import integers
 from yfilter.language.functions import FUNCTIONS, TYPES
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.item_types import as_declared, is_of_type
-from yfilter.language.memo import FEW, Memo, is_worth
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
     DOCUMENT,
