@@ -16,7 +16,7 @@ nothing                         in: run with ``Evaluation(strict=True)`` and hel
 ==============================  ==============================================================
 
 What is in and yields a value is run a second time as a profile by ``Matcher``, and has to deliver
-what the interpreter makes of it.
+what operators make of it alone.
 """
 
 from __future__ import annotations

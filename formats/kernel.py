@@ -4,7 +4,7 @@
 (``compiled.json``): every module in it is compiled for this Python, and its source is the one that
 was compiled.  Otherwise, and where ``ONYX_PLAIN=1`` says so, plain Python runs: expat, pyoxigraph
 and the forms of the wire, by which a client publishes and reads.  There is no engine then, so no
-broker and no registration service (KernelMissing).
+broker and no registration service (KernelMissing, yfilter/errors.py).
 
 These modules choose, and no other::
 
@@ -22,8 +22,6 @@ import os
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-from formats.errors import Refusal
-
 _ROOT = Path(__file__).parent.parent
 PLAIN = "ONYX_PLAIN"
 
@@ -36,18 +34,6 @@ def build_info() -> str:
 def is_compiled() -> bool:
     """Whether the compiled modules run in this process."""
     return AVAILABLE
-
-
-class KernelMissing(Refusal):
-    """What was asked for takes the engine, and the compiled modules are not used here."""
-
-    kind = "not-compiled"
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"the engine needs the compiled modules, which are not used here: {REASON}. Install a "
-            "wheel that has them, or a C compiler: docs/installing.md"
-        )
 
 
 def _reason() -> str:

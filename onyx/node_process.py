@@ -37,7 +37,7 @@ import trio
 from msgspec import convert, structs
 from msgspec.structs import asdict
 
-from formats.kernel import AVAILABLE, KernelMissing
+from formats.kernel import AVAILABLE
 from onyx.background import background_tasks
 from onyx.child_process import RestartPolicy, stop_at_end
 from onyx.data_directory import DataDirectory
@@ -80,6 +80,7 @@ from overlay.live_settings import with_live_settings
 from overlay.statistics import Node
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology
+from yfilter.errors import KernelMissing
 
 # -------------------------------------------------------------------------------------------------
 # The two doors of a node's process, as the topology bounds them: one for sources and users, one

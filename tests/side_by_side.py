@@ -18,7 +18,7 @@ from xdist.workermanage import WorkerController
 
 TOGETHER = {
     "processes": (
-        *("tests/registration/spark/", "tests/onyx/test_"),
+        *("tests/registration/spark/", "tests/onyx/spark/", "tests/onyx/test_"),
         "tests/benchmarks/test_network.py",
     ),
     "faults": ("tests/survival/",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from formats.errors import Fault, Refusal
+from formats.kernel import REASON
 
 
 class ProfileRefused(Refusal):
@@ -58,3 +59,15 @@ class SchematronRefused(Refusal):
 
     def __init__(self, reason: str, file: str = "", line: int = 0) -> None:
         super().__init__(Fault(reason=reason, where=file, line=line))
+
+
+class KernelMissing(Refusal):
+    """What was asked for takes the engine, and the compiled modules are not used here."""
+
+    kind = "not-compiled"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the engine needs the compiled modules, which are not used here: {REASON}. Install a "
+            "wheel that has them, or a C compiler: docs/installing.md"
+        )

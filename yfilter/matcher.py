@@ -7,11 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from formats.kernel import AVAILABLE, KernelMissing
+from formats.kernel import AVAILABLE
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Message
 from yfilter.engine.targets import LinkTarget, Transforming
+from yfilter.errors import KernelMissing
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
 
@@ -32,7 +33,8 @@ HELD_MAX = 32  # profiles that were tried last
 
 
 def check_profile(text: str) -> Profile:
-    """The profile of a text with which everything that a broker does to a profile works.
+    """The profile of a text with which everything that a broker does to a profile works; without
+    the engine, all that can be told by its text.
 
     Raises ProfileRefused otherwise; to be asked before anything is changed or promised.
     """
@@ -41,10 +43,11 @@ def check_profile(text: str) -> Profile:
     # PERF: what is tried here depends on the shapes alone (``benchmarks network``, registering).
     if shapes is None or not _TRIED.issuperset(shapes):
         try:
-            trial, held = _trial()
-            held.append(trial.add(profile))
-            if len(held) > HELD_MAX:
-                trial.remove(held.popleft())
+            if AVAILABLE:
+                trial, held = _trial()
+                held.append(trial.add(profile))
+                if len(held) > HELD_MAX:
+                    trial.remove(held.popleft())
             routing_query(profile)
         except RecursionError:
             _trial.cache_clear()  # which may hold a part of it

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from formats import build_info, is_compiled, kernel
+from yfilter.errors import KernelMissing
 
 
 @pytest.fixture
@@ -71,4 +72,4 @@ def test_the_manifest_says_why_nothing_was_compiled(root: Path) -> None:
 
 def test_this_process() -> None:
     assert is_compiled() == (build_info() == "compiled") == (not kernel.REASON)
-    assert kernel.REASON in str(kernel.KernelMissing())
+    assert kernel.REASON in str(KernelMissing())

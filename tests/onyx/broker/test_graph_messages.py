@@ -146,7 +146,7 @@ def test_an_archive_has_it_striped_as_text() -> None:
     setting, source = root_broker(replace(FIGURE4, archive=archive))
     publish(source, TURTLE)
     (archived,) = setting.beside.archived
-    assert archived.text == to_text(read_publication(TURTLE, "text/turtle")).decode()
+    assert archived.text == to_text(read_publication(TURTLE, "text/turtle"))
 
 
 def test_a_trace_asks_the_children_with_what_they_would_get() -> None:
