@@ -166,10 +166,9 @@ def filter_frame(
     fields = [df.schema[name] for name in kept]
     schema = types.StructType([*fields, *types.StructType.fromDDL(added).fields])
     shipped = Shipped(df.sparkSession, Population.of(df.sparkSession, profiles))
-    place = _Place(len(given), numbers, results, mode)
-    # A kept column may be the media type.
-    selected = df.select(*given, *kept)
-    return selected.mapInArrow(_filtering(shipped, place), schema)
+    asked = _Asked(tuple(given), tuple(kept), numbers, results, mode)
+    selected = df.select(*dict.fromkeys([*given, *kept]))  # each once
+    return selected.mapInArrow(_filtering(shipped, asked), schema)
 
 
 def _columns(df: Frame, message: str, keep: Sequence[str] | None) -> list[str]:
@@ -187,25 +186,26 @@ def _columns(df: Frame, message: str, keep: Sequence[str] | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """``given``: how many columns are of the message, ahead of those that are kept."""
+class _Asked:
+    """``given``: the columns of the message; ``kept``: those of the rows that are made."""
 
-    given: int
+    given: tuple[str, ...]
+    kept: tuple[str, ...]
     numbers: bool
     results: bool
     mode: str
 
 
-def _filtering(shipped: Shipped, place: _Place) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+def _filtering(shipped: Shipped, asked: _Asked) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
         engine = shipped.engine()
         for batch in batches:
-            yield _filtered(engine, batch, place)
+            yield _filtered(engine, batch, asked)
 
     return run
 
 
-def _filtered(engine: Engine, batch: Batch, place: _Place) -> Batch:
+def _filtered(engine: Engine, batch: Batch, asked: _Asked) -> Batch:
     arrow = import_module("pyarrow")
     rows, flat, ends = array("i"), array("i"), array("i", [0])
     results: list[list[str] | None] = []
@@ -217,40 +217,40 @@ def _filtered(engine: Engine, batch: Batch, place: _Place) -> Batch:
         ends.append(len(flat))
         errors.append(fault)
 
-    for row, given in enumerate(_given(batch, place.given)):
+    for row, given in enumerate(_given(batch, asked.given)):
         try:
             stream = read_message(*given)
-            if not place.results:
+            if not asked.results:
                 add(row, engine.matcher.matched_numbers(stream))
                 continue
             for made in engine.matcher.deliver(stream):
                 add(row, made.numbers, None if made.exceeded is None else made.exceeded.fault)
                 results.append([one.decode("utf-8", "replace") for one in made.results])
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refused:
-            if place.mode == "FAILFAST":
+            if asked.mode == "FAILFAST":
                 raise ValueError(f"a message is refused: {refused}") from None
-            if place.mode == "PERMISSIVE":
+            if asked.mode == "PERMISSIVE":
                 add(row, (), refused.fault)
                 results.append(None)
     taken = arrow.array(rows, arrow.int32())
     places = arrow.array(flat, arrow.int32())
-    if place.numbers:
+    if asked.numbers:
         values = import_module("pyarrow.compute").subtract(places, arrow.scalar(1, arrow.int32()))
     else:
         values = engine.names.take(places)
-    kept = [column.take(taken) for column in batch.columns[place.given :]]
+    kept = [batch.column(name).take(taken) for name in asked.kept]
     made_columns = [arrow.ListArray.from_arrays(arrow.array(ends, arrow.int32()), values)]
-    if place.results:
+    if asked.results:
         made_columns.append(arrow.array(results, arrow.list_(arrow.string())))
     made_columns.append(_errors(errors))
-    names = [*batch.schema.names[place.given :], "profiles", "results", "error"]
-    if not place.results:
+    names = [*asked.kept, "profiles", "results", "error"]
+    if not asked.results:
         names.remove("results")
     return arrow.RecordBatch.from_arrays([*kept, *made_columns], names)
 
 
-def _given(batch: Batch, count: int) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in batch.columns[:count]), strict=True)
+def _given(batch: Batch, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
 def read_message(message: str | bytes | None, media_type: str | None = None) -> Any:

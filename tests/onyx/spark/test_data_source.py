@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import onyx.spark
 from onyx.spark.data_source import Window
 from overlay.archive_file import SUFFIX, ArchivedMessage, Span
 from tests.overlay.test_archive_file import SECOND, file_of
@@ -42,6 +43,13 @@ def test_all_messages_of_an_archive_are_rows(read: Any) -> None:
     found = {(row.source, row.number): row.message for row in frame.collect()}
     wanted = {(one.source, one.number): one.message.decode() for one in MESSAGES}
     assert found == {**wanted, ("s3", 1): "<old/>"}
+
+
+def test_what_an_archive_has_is_filtered_with_all_its_columns(read: Any) -> None:
+    frame = onyx.spark.filter(read.load(), {"ann": "/m[@c = 'Rom'][t = 7.5]"})
+    assert frame.columns == ["source", "number", "time", "media_type", "profiles", "error"]
+    (row,) = (row for row in frame.collect() if row.profiles)
+    assert (row.source, row.number, row.media_type, row.profiles) == ("s2", 7, "", ["ann"])
 
 
 def test_options_choose_sources_and_times_and_filters_of_spark_the_rest(read: Any) -> None:
