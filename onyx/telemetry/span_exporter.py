@@ -25,7 +25,7 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 SPANS_MAX = 4096
 BATCH_MAX = 512
 GATHER_SECONDS = 0.5
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 8.0  # loading the exporter takes two of a busy machine
 
 log = logging.getLogger("onyx.traces")
 
