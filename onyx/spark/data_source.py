@@ -5,7 +5,7 @@ option         says
 =============  ===============================================================================
 ``archive``    a folder that brokers archive into, or one of its files (as does ``load(PATH)``)
 ``profile``    text of a profile: the rows are its results
-``profiles``   a folder or file of profiles, as ``onyx plan make`` takes them, one a line or file
+``profiles``   a folder or file of profiles, one a file (``.xq``, ``.rq``) or a line (others)
 ``columns``    "city string, t double": from each result the child or attribute of that name, in
                place of the result
 ``source``     ids of sources, with commas between them: of no other source

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,7 +81,8 @@ class ArchiveFiles:
             ranked += summary.sample
             # Messages of a higher rank may be missing.
             bound = min(bound, summary.sample[-1][0])
-        chosen = sorted(one for one in ranked if one[0] <= bound)[:most]
+        known = [one for one in ranked if one[0] <= bound]
+        chosen = sorted(known, key=itemgetter(0))[:most]  # a message may be in two files
         return [row for _, row in chosen] if len(chosen) == most else None
 
     def slices(self, wanted: Callable[[Mapping[str, Span]], bool] | None = None) -> list[Slice]:
