@@ -184,6 +184,7 @@ _AROUND = ast.LocationStep(
     (ast.PathExpression(ast.Origin.CONTEXT, (_LANG,)), ast.Literal(1)),
     ast.Axis.ANCESTOR_OR_SELF,
 )
+_BELOW = ast.LocationStep(False, ast.NodeKind.NODE, None, (), ast.Axis.DESCENDANT_OR_SELF)
 LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
 _MAKERS = ast.Constructor | ast.Computed | ast.Markup | ast.Transform | ast.Part
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
@@ -377,6 +378,10 @@ class Compiler:
                 name = expression.name if isinstance(expression, ast.Operation) else ","
                 parts = [self._given(operand, scope) for operand in operands]
                 return op.Combined(self._scratch, name, parts)
+            case ast.Mapped(ast.PathExpression() as left, ast.Operation("|", operands)) if (
+                paths := _distributed(left, operands)
+            ):
+                return op.Combined(self._scratch, "|", [self._given(each, scope) for each in paths])
             case ast.Mapped(left, right) if not right.uses_position():
                 return op.Each(self._nodes(left, scope), self._nodes(right, _at_node(scope)))
             case ast.FunctionCall("root", ()) if "." not in scope:
@@ -1156,6 +1161,29 @@ def _of_union(left: ast.Expression, right: ast.Expression) -> tuple[ast.Expressi
             if isinstance(one, ast.PathExpression) and len(parts) == len(union.operands):
                 return tuple(ast.Comparison(one, ast.Operator.EQ, part) for part in parts)
     return ()
+
+
+def _distributed(
+    left: ast.PathExpression, operands: tuple[ast.Expression, ...]
+) -> list[ast.PathExpression]:
+    """``a/(b | c)`` as ``a/b`` and ``a/c``, ``a//(b | c)`` as ``a//b`` and ``a//c``; empty where an
+    operand is no path from its context."""
+    *before, last = left.steps or (None,)
+    is_below = last is not None and replace(last, descendant=False) == _BELOW
+    paths = []
+    for each in operands:
+        if not isinstance(each, ast.PathExpression) or each.origin is not ast.Origin.CONTEXT:
+            return []
+        if each.start is not None or not each.steps:
+            return []
+        first, *rest = each.steps
+        is_short = first.axis is None and first.kind in (ast.NodeKind.ELEMENT, ast.NodeKind.TEXT)
+        if is_below and is_short and not first.descendant and not first.is_positional:
+            steps = (*before, replace(first, descendant=True), *rest)
+        else:
+            steps = (*left.steps, first, *rest)
+        paths.append(replace(left, steps=steps))
+    return paths
 
 
 def _conditions_on(

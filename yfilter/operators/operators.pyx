@@ -1004,6 +1004,7 @@ cdef enum:
     _PLACES_MAX = 18
 
 cdef long long _DIGITS_MOST = 10**18
+cdef double _ROUGHNESS = 1e-12
 _TENS = longs(_PLACES_MAX + 1)
 for _power in range(_PLACES_MAX + 1):
     _TENS[_power] = 10**_power
@@ -1011,13 +1012,21 @@ cdef long long[::1] _tens = _TENS
 
 
 cdef class Exact(Operator):
-    """``is_exact``: its value may be known by ``exact``."""
+    """``is_exact``: its value may be known by ``exact``; ``is_rough``: by ``rough`` alone."""
 
-    cdef bint is_exact
+    cdef bint is_exact, is_rough
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         """Whether there is a value, and is known; DynamicError."""
         return _UNKNOWN
+
+    cdef int rough(self, long long node, double* found) except -1:
+        """The same of a double nearest to the value, but for the last digits."""
+        cdef long long digits = 0
+        cdef int places = 0
+        cdef int known = self.exact(node, &digits, &places)
+        found[0] = <double>digits / <double>_tens[places]
+        return known
 
 
 cdef bint _as_exact(Operator operand) except -1:
@@ -1101,8 +1110,27 @@ cdef int _exact_atom(atom, long long* digits, int* places) except -1:
     return _ONE
 
 
+cdef int _compare_rough(Exact left, int relation, Exact right, long long node) except -1:
+    """``_compare_exact`` of numbers that clearly differ."""
+    cdef double one = 0
+    cdef double other = 0
+    cdef int found = left.rough(node, &one)
+    if found == _UNKNOWN:
+        return _UNKNOWN
+    cdef int second = right.rough(node, &other)
+    if second == _UNKNOWN:
+        return _UNKNOWN
+    if found == _NOTHING or second == _NOTHING:
+        return 0
+    if not fabs(one - other) > _ROUGHNESS * (fabs(one) + fabs(other)):  # infinity and NaN, too
+        return _UNKNOWN
+    return compares(one, relation, other)
+
+
 cdef int _compare_exact(Exact left, int relation, Exact right, long long node) except -1:
     """Whether both are there and compare so: 1 or 0; _UNKNOWN."""
+    if left.is_rough or right.is_rough:
+        return _compare_rough(left, relation, right, node)
     cdef long long one = 0
     cdef long long other = 0
     cdef int places = 0
@@ -1505,6 +1533,7 @@ cdef class Each(Nodes):
 
 cdef class Join
 cdef class ForEachNode
+cdef class OncePerMessage
 
 
 cdef class Path(Nodes):
@@ -2558,6 +2587,13 @@ cdef class Exists(Condition):
         self._operand = operand
 
     cdef bint holds(self, long long node) except -1:
+        cdef long long digits = 0
+        cdef int places = 0
+        cdef int found
+        if _as_exact(self._operand):
+            found = (<Exact>self._operand).exact(node, &digits, &places)
+            if found != _UNKNOWN:
+                return found == _ONE
         return len(self._operand.value(node)) > 0
 
 
@@ -3333,12 +3369,16 @@ cdef class ToDecimal(Call):
         self, scratch: Scratch, name: str, arguments: Sequence[Operator], strict: bool = False
     ) -> None:
         super().__init__(scratch, name, arguments, strict)
-        self.is_exact = isinstance(arguments[0], Nodes) or _as_exact(arguments[0])
+        is_path = isinstance(arguments[0], Nodes)
+        self.is_rough = not is_path and arguments[0].is_double
+        self.is_exact = is_path or self.is_rough or _as_exact(arguments[0])
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         cdef Scratch scratch = self._scratch
         cdef Operator operand = self._arguments[0]
         cdef int base, count
+        if self.is_rough:
+            return _UNKNOWN
         if not isinstance(operand, Nodes):
             return (<Exact>operand).exact(node, digits, places)
         base = (<Nodes>operand).collect(node)
@@ -3348,6 +3388,11 @@ cdef class ToDecimal(Call):
             return _NOTHING if count == 0 else _UNKNOWN
         scratch.look_at(scratch.nodes[base])
         return _exact_in(scratch.octets, scratch.first, scratch.last, digits, places)
+
+    cdef int rough(self, long long node, double* found) except -1:
+        if not self.is_rough:
+            return Exact.rough(self, node, found)
+        return _ONE if (<Operator>self._arguments[0]).number(node, found) else _NOTHING
 
 
 cdef class TextCall(Operator):
@@ -3537,17 +3582,19 @@ cdef class NumberCall(Call):
         ):
             self.is_number = True
             self.is_double = self._code < _SUM
-        asked = self._arguments[0]
-        if self._code == _SUM and isinstance(asked, ForEachNode):
-            asked = (<ForEachNode>asked)._right
         self.is_exact = (
-            len(self._arguments) == 1 and _NUMBER < self._code <= _SUM and _as_exact(asked)
+            len(self._arguments) == 1
+            and _NUMBER < self._code <= _SUM
+            and _as_exact(self._arguments[0])
         )
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         cdef Operator operand = self._arguments[0]
-        if isinstance(operand, ForEachNode):
-            return self._sum_exact(operand, node, digits, places)
+        if self._code == _SUM:
+            if isinstance(operand, OncePerMessage):
+                operand = (<OncePerMessage>operand).operand
+            if isinstance(operand, ForEachNode):
+                return self._sum_exact(operand, node, digits, places)
         cdef int found = (<Exact>operand).exact(node, digits, places)
         cdef long long ten, rest
         if found == _NOTHING and self._code == _SUM:
@@ -3869,7 +3916,7 @@ cdef class ValueComparison(Operator):
         return [compare(left, self._relation, right)]
 
 
-cdef class ForEachNode(Operator):
+cdef class ForEachNode(Exact):
     """``left/right`` where ``right`` is no step: its atomic values for each node of ``left``."""
 
     cdef Nodes _left
@@ -3883,6 +3930,26 @@ cdef class ForEachNode(Operator):
         self._right = right
         self._scratch = left.scratch
         self.uses_context = left.uses_context
+        self.is_exact = _as_exact(right)
+        self.is_rough = self.is_exact and (<Exact>right).is_rough
+
+    cdef int _only(self, long long node, long long* found) except -1:
+        """The one node of ``left``: _ONE, or _NOTHING; _UNKNOWN of several."""
+        cdef Scratch scratch = self._scratch
+        cdef int base = self._left.collect(node)
+        cdef int count = scratch.top - base
+        scratch.top = base
+        if count == 1:
+            found[0] = scratch.nodes[base]
+        return _UNKNOWN if count > 1 else _ONE if count else _NOTHING
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        cdef int found = self._only(node, &node)
+        return found if found != _ONE else (<Exact>self._right).exact(node, digits, places)
+
+    cdef int rough(self, long long node, double* number) except -1:
+        cdef int found = self._only(node, &node)
+        return found if found != _ONE else (<Exact>self._right).rough(node, number)
 
     cdef object value(self, long long node):
         cdef Scratch scratch = self._scratch
@@ -4101,18 +4168,21 @@ cdef class OfType(Declared):
         return is_of_type(self._scratch.evaluator(), self._operand.value(node), self._type)
 
 
-cdef class OncePerMessage(Operator):
+cdef class OncePerMessage(Exact):
     """A value that depends on the message alone: computed once for each, an error as well."""
 
     cdef Scratch _scratch
     cdef readonly Operator operand
     cdef int _message
     cdef object _value, _atoms, _truth, _error
+    cdef int _known, _places  # of ``exact``; -1 until it is asked
+    cdef long long _digits
 
     def __init__(self, scratch: Scratch, operand: Operator) -> None:
         super().__init__()
         self._scratch = scratch
         self.operand = operand
+        self.is_exact = _as_exact(operand) and not (<Exact>operand).is_rough
         self._message = 0
         self._value: Value | None = None
         self._atoms: list[Atom] | None = None
@@ -4139,6 +4209,13 @@ cdef class OncePerMessage(Operator):
                 raise
         return self._atoms
 
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        self._look()
+        if self._known < 0:
+            self._known = (<Exact>self.operand).exact(ROOT, &self._digits, &self._places)
+        digits[0], places[0] = self._digits, self._places
+        return self._known
+
     cdef bint holds(self, long long node) except -1:
         self._look()
         if self._truth is None:
@@ -4160,6 +4237,7 @@ cdef class OncePerMessage(Operator):
         if self._message != self._scratch.message:
             self._message = self._scratch.message
             self._value = self._atoms = self._truth = self._error = None
+            self._known = -1
         if self._error is not None:
             raise self._error
         return 0

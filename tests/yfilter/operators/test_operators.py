@@ -311,6 +311,14 @@ def test_a_condition_holds_where_xpath_1_says(condition: str, elements: list[int
         ("xs:decimal(@id) != 1", []),
         ("xs:decimal(@n) * 1000000000 * 1000000000 * 100 > xs:decimal(0)", [1, 2, 3, 5]),
         ("every $n in xs:decimal(@n) satisfies $n + 0.0 = 4.0", [0, 4, 5, 6, 7, 8]),
+        ("b/xs:decimal(@n) = 2", [1]),
+        ("b[2]/xs:decimal(@n) * 0.5 = 1", [1]),
+        ("exists(xs:decimal(@n)) and not(exists(d/xs:decimal(@n)))", [1, 2, 3, 5]),
+        ("../xs:decimal(@n - 1) < xs:decimal(@n) + 0.1", [3]),
+        ("xs:decimal(b[1] div 3) > 1.6", [1]),
+        ("xs:decimal(@n div 0) > 1", []),
+        ("xs:decimal(@n) * 2 = sum(//(a | d)/xs:decimal(@n[. != 3])) + 2", [1]),
+        ("count(//(b | c)) = 4 and a/(b | c)/@id", [0]),
         ("string-join(b/@n, '-') = '1-2'", [1]),
         ("*:b", [1, 5]),
         ("@*:id = 'x'", [1, 6, 7]),
@@ -387,6 +395,60 @@ def test_random_conditions_hold_where_the_interpreter_says(seed: int) -> None:
     for number in numbers:
         asked.table.release(number)
     assert len(asked.table) == 0
+
+
+AMOUNTS = ("1", "1.5", "-0.25", "1.005", " 2 ", "0.1", "0.30", "1e3", "", "x", "123456789012.345")
+DECIMALS = (  # P: a path, D: a decimal
+    *(
+        "xs:decimal(P)",
+        "P/xs:decimal(.)",
+        "sum(P/xs:decimal(.))",
+        "round(D)",
+        "abs(D)",
+        "D div 100",
+    ),
+    *(
+        "sum(//(a | b)/xs:decimal(@n))",
+        "xs:decimal(P - 1)",
+        "../xs:decimal(P + 0.5)",
+        "D + D",
+        "D * D",
+    ),
+    *("D - D", "1", "0.5", "xs:decimal(round(sum(//(a | b)/xs:decimal(@n)) * 100) div 100)"),
+)
+
+
+def random_decimal(rng: Random, depth: int) -> str:
+    form = rng.choice(DECIMALS if depth else DECIMALS[:3])
+    for _ in range(form.count("D")):
+        form = form.replace("D", f"({random_decimal(rng, depth - 1)})", 1)
+    return form.replace("P", rng.choice(("@n", "b/@n", "a/@n", "(a | b)/@n", "b[1]", "..//@n")))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_decimals_compare_as_the_interpreter_says(seed: int) -> None:
+    rng = Random(seed)
+
+    def element(depth: int) -> str:
+        inner = "".join(element(depth - 1) for _ in range(rng.randint(0, 3))) if depth else ""
+        name, amount = rng.choice("ab"), rng.choice(AMOUNTS)
+        text = "" if inner else rng.choice(AMOUNTS)
+        return (
+            f'<{name} n="{amount}">{inner}{text}</{name}>'
+            if amount
+            else f"<{name}>{inner}</{name}>"
+        )
+
+    stream = parse_text(f"<r>{element(3)}{element(2)}</r>".encode())
+    asked = Asked()
+    for _ in range(40):
+        relation = rng.choice(("=", "!=", "<", "<=", ">", ">="))
+        text = f"{random_decimal(rng, 2)} {relation} {random_decimal(rng, 2)}"
+        if rng.random() < 0.2:
+            text = f"exists({random_decimal(rng, 2)})"
+        number = asked.table.acquire(condition_of(text))
+        assert asked.elements(number, stream) == interpreted(condition_of(text), stream), text
+        asked.table.release(number)
 
 
 AXES = (
