@@ -851,13 +851,24 @@ class Compiler:
         raise NotCompiled
 
     def _truth(self, name: str, operand: ast.Expression, scope: Scope) -> op.Operator:
-        inner = self._part(operand, scope)
+        inner = self._is_any_text(operand, scope) if name in ("not", "boolean") else None
+        if inner is None:
+            inner = self._part(operand, scope)
         asked = inner.operand if isinstance(inner, op.OncePerMessage) else inner
         if name in ("exists", "empty") and not isinstance(asked, op.Nodes):
             inner = op.Exists(inner)
         if name in ("not", "empty"):
             return op.Not(inner)
         return op.Not(op.Not(inner))
+
+    def _is_any_text(self, text: ast.Expression, scope: Scope) -> op.Operator | None:
+        """Whether a text that a function makes has any characters; None for others."""
+        if self._strict or not _is_text(text):
+            return None
+        try:
+            return self._text_condition(text, op.LengthTest(ast.Operator.GT, 0), scope)
+        except NotCompiled:
+            return None
 
     def _operation(self, expression: ast.Operation, scope: Scope) -> op.Operator:
         try:

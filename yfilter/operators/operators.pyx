@@ -3470,6 +3470,8 @@ cdef class Concatenated(TextCall):
         return 0
 
 
+cdef long long _SMALL = 10**9  # of integers whose product has few digits
+
 cdef enum:
     # Operators of Arithmetic.
     _PLUS = 0
@@ -3549,6 +3551,11 @@ cdef class Arithmetic(Exact):
         right = self._right.atom(node)
         if left is None or right is None:
             return None
+        if type(left) is int and type(right) is int and self._code <= _TIMES:
+            if -_SMALL < left < _SMALL and -_SMALL < right < _SMALL:
+                if self._code == _TIMES:
+                    return left * right
+                return left + right if self._code == _PLUS else left - right
         return arithmetic(self._name, left, right)
 
 
@@ -3976,7 +3983,7 @@ cdef class ForEachNode(Exact):
         return found
 
 
-cdef class Chosen(Operator):
+cdef class Chosen(Exact):
     """``if``."""
 
     cdef Operator _condition, _consequence, _alternative
@@ -3986,6 +3993,13 @@ cdef class Chosen(Operator):
         self._condition = condition
         self._consequence = consequence
         self._alternative = alternative
+        parts = (consequence, alternative)
+        self.is_exact = all(_as_exact(part) and not (<Exact>part).is_rough for part in parts)
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        if self._condition.holds(node):
+            return (<Exact>self._consequence).exact(node, digits, places)
+        return (<Exact>self._alternative).exact(node, digits, places)
 
     cdef object value(self, long long node):
         if self._condition.holds(node):

@@ -121,6 +121,11 @@ XPATH_1 = [
     ("/a", []),
     ("/r/a/@id", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
     ("nothing", []),
+    # texts that have a character
+    ("not(normalize-space())", [4]),
+    ("not(normalize-space(@id))", [0, 2, 3, 4, 6, 8]),
+    ("boolean(substring-after(@n, ' '))", [5]),
+    ("not(name(b))", [0, 2, 3, 4, 5, 6, 7, 8]),
     # comparisons of some value
     ("@n = 3", [1]),
     ("@n = 4", [5]),
@@ -311,6 +316,8 @@ def test_a_condition_holds_where_xpath_1_says(condition: str, elements: list[int
         ("xs:decimal(@id) != 1", []),
         ("xs:decimal(@n) * 1000000000 * 1000000000 * 100 > xs:decimal(0)", [1, 2, 3, 5]),
         ("every $n in xs:decimal(@n) satisfies $n + 0.0 = 4.0", [0, 4, 5, 6, 7, 8]),
+        ("sum(for $i in (1 to 3) return ($i * 2 - 1) * 2000000000) = 18000000000", [*range(9)]),
+        ("(if (b) then xs:decimal(@n) else 0.5) > 0.5", [1]),
         ("b/xs:decimal(@n) = 2", [1]),
         ("b[2]/xs:decimal(@n) * 0.5 = 1", [1]),
         ("exists(xs:decimal(@n)) and not(exists(d/xs:decimal(@n)))", [1, 2, 3, 5]),
@@ -414,7 +421,13 @@ DECIMALS = (  # P: a path, D: a decimal
         "D + D",
         "D * D",
     ),
-    *("D - D", "1", "0.5", "xs:decimal(round(sum(//(a | b)/xs:decimal(@n)) * 100) div 100)"),
+    *(
+        "D - D",
+        "1",
+        "0.5",
+        "(if (P = 1) then D else D)",
+        "xs:decimal(round(sum(//(a | b)/xs:decimal(@n)) * 100) div 100)",
+    ),
 )
 
 
