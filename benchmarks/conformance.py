@@ -36,8 +36,8 @@ from formats.text import parse_text
 from yfilter import Matcher
 from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.language.construction import written
-from yfilter.language.item_kinds import ANYTHING, ItemKind
+from yfilter.language.evaluator import written
+from yfilter.language.functions import ANYTHING, ItemKind
 from yfilter.language.nodes import DOCUMENT, Construction, DynamicError
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_anew, parse_expression

@@ -41,7 +41,7 @@ from formats.text import parse_text
 from tests.oracle.reference import ReferenceMatcher
 from yfilter import Matcher, ProfileMatch
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.language.construction import written
+from yfilter.language.evaluator import written
 from yfilter.language.namespaces import SVRL_NAMESPACE
 from yfilter.language.nodes import Construction, DynamicError
 from yfilter.language.query_ast import Computed, Constructor, UserCall

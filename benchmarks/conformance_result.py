@@ -10,10 +10,9 @@ from lxml import etree
 
 from formats.text import parse_text
 from yfilter.errors import ProfileRefused
-from yfilter.language.construction import written
-from yfilter.language.evaluator import Evaluator, effective_boolean
+from yfilter.language.evaluator import Evaluator, effective_boolean, written
 from yfilter.language.function_library import deep_equal
-from yfilter.language.item_kinds import ANYTHING
+from yfilter.language.functions import ANYTHING
 from yfilter.language.nodes import Atom, DynamicError, Item
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_parser import parse_expression

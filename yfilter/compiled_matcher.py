@@ -49,7 +49,6 @@ from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
 from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Ways, ways_of
-from yfilter.language.blanks import NeedsWords
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told, tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part
@@ -58,6 +57,7 @@ from yfilter.language.query_ast import Expression, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in
+from yfilter.language.trees import NeedsWords
 from yfilter.matches import (
     PAUSE,
     Delivered,

@@ -20,19 +20,22 @@ from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import triples_of, write_graph
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph import query_ast as sparql
-from yfilter.graph.construct import (
+from yfilter.graph.join import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, MessageGraph, TermKey
+from yfilter.graph.join_program import JoinProgram
+from yfilter.graph.query_text import asked_at
+from yfilter.graph.solutions import (
+    RowLayout,
+    Solutions,
     Triple,
     constructed,
+    from_oxigraph,
     graph_text,
     message_text,
     published_syntax,
+    solutions_of,
     template_columns,
+    to_oxigraph,
 )
-from yfilter.graph.join import KIND_BLANK, KIND_IRI, KIND_TAGGED, KIND_TYPED, MessageGraph, TermKey
-from yfilter.graph.join_program import JoinProgram
-from yfilter.graph.oxigraph_terms import from_oxigraph, to_oxigraph
-from yfilter.graph.query_text import asked_at
-from yfilter.graph.solutions import RowLayout, Solutions, solutions_of
 from yfilter.language.budget import Budget, too_much_time
 from yfilter.language.profile_limits import EvaluationLimits
 

@@ -48,8 +48,9 @@ from yfilter.errors import ProfileRefused
 from yfilter.graph import query_ast as sparql
 from yfilter.graph.graph_query import parse_anew
 from yfilter.graph.group_variables import certain, filters_of, variables_of, without_filters
-from yfilter.language.comparison import GENERAL
+from yfilter.language import query_ast as ast
 from yfilter.language.profile_limits import checked_text
+from yfilter.language.query_ast import GENERAL
 
 _SPARQL = re.compile(
     r"(?:\s+|#[^\n]*|(?:prefix|base)\b[^<]*<[^>]*>)*+select\s*(?:distinct\b|reduced\b)?\s*[?$*(]",
@@ -146,34 +147,32 @@ class _Reader:
 
     # -- filters
 
-    def _tests(self, asked: sparql.FilterExpression, *, is_negated: bool) -> list[_Parts]:
+    def _tests(self, asked: ast.Expression, *, is_negated: bool) -> list[_Parts]:
         match asked:
-            case sparql.Not(operand):
+            case ast.FunctionCall("not", (operand,)):
                 return self._tests(operand, is_negated=not is_negated)
-            case sparql.AllOf(parts) | sparql.AnyOf(parts):
+            case ast.And(parts) | ast.Or(parts):
                 options = [self._tests(each, is_negated=is_negated) for each in parts]
-                if isinstance(asked, sparql.AnyOf) != is_negated:
+                if isinstance(asked, ast.Or) != is_negated:
                     return [each for option in options for each in option]
                 return reduce(self._product, options, [()])
             case sparql.Membership(operand, choices, is_without):
-                each_of = tuple(
-                    sparql.FilterComparison(operand, GENERAL["="], each) for each in choices
-                )
-                return self._tests(sparql.AnyOf(each_of), is_negated=is_negated != is_without)
-            case sparql.FilterComparison(left, operator, right):
+                each_of = tuple(ast.Comparison(operand, GENERAL["="], each) for each in choices)
+                return self._tests(ast.Or(each_of), is_negated=is_negated != is_without)
+            case ast.Comparison(left, operator, right):
                 return [(self._test(left, operator.value, right, is_negated),)]
-            case sparql.FilterCall("contains", (left, right)):
+            case ast.FunctionCall("contains", (left, right)):
                 return [(self._test(left, "contains", right, is_negated),)]
-            case sparql.FilterCall(name, (sparql.Variable() as variable,)) if name in _GUARDS:
+            case ast.FunctionCall(name, (sparql.Variable() as variable,)) if name in _GUARDS:
                 if not is_negated:
                     return [(_Test(variable, name),)]
         return self._refuse_part("this filter")
 
     def _test(
         self,
-        left: sparql.FilterExpression,
+        left: ast.Expression,
         operator: str,
-        right: sparql.FilterExpression,
+        right: ast.Expression,
         is_negated: bool,
     ) -> _Test:
         sides = [_without_str(left), _without_str(right)]
@@ -412,9 +411,9 @@ def _is_type(triple: sparql.TriplePattern) -> bool:
     return triple.property == sparql.Iri(RDF_TYPE) and triple.closure in closures
 
 
-def _without_str(asked: sparql.FilterExpression) -> tuple[sparql.FilterExpression, bool]:
+def _without_str(asked: ast.Expression) -> tuple[ast.Expression, bool]:
     match asked:
-        case sparql.FilterCall("str", (inner,)):
+        case ast.FunctionCall("str", (inner,)):
             return inner, True
     return asked, False
 

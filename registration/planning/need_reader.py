@@ -34,7 +34,6 @@ from registration.planning.exclusiveness import (
 )
 from yfilter.engine.linear_paths import routing_query
 from yfilter.errors import ProfileRefused
-from yfilter.language.blanks import MARK, Blank, NeedsWords
 from yfilter.language.query_ast import (
     Comparison,
     Expression,
@@ -45,6 +44,7 @@ from yfilter.language.query_ast import (
 )
 from yfilter.language.query_parser import parse_accepted
 from yfilter.language.shapes import PlainPath, Shaped, Word, parts_of
+from yfilter.language.trees import MARK, Blank, NeedsWords
 
 # -------------------------------------------------------------------------------------------------
 # TextShapes: the needs of profiles that differ only in their constants, without parsing them.

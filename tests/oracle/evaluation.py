@@ -22,6 +22,7 @@ from typing import Any
 
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
+from tests.oracle.axes import MessageAxes
 from tests.oracle.equality_index import FEW
 from tests.oracle.flwor_evaluation import flwor_items
 from tests.oracle.memo import Memo, is_worth
@@ -42,15 +43,16 @@ from yfilter.language.budget import (
     POINTER_BYTES,
     deep_recursion,
 )
-from yfilter.language.construction import (
-    Trees,
+from yfilter.language.evaluator import (
+    Evaluator,
+    as_declared,
     detached,
+    effective_boolean,
+    is_of_type,
+    some_pair,
 )
-from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import integers
 from yfilter.language.functions import FUNCTIONS, TYPES
-from yfilter.language.general_comparison import some_pair
-from yfilter.language.item_types import as_declared, is_of_type
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -372,7 +374,7 @@ class DeclaredValues:
         return known[1]
 
 
-class MessageEvaluator(Trees):
+class MessageEvaluator(Evaluator):
     """Evaluates any number of expressions on one message, within one budget."""
 
     def __init__(
@@ -383,6 +385,7 @@ class MessageEvaluator(Trees):
         strict: bool = False,
     ) -> None:
         super().__init__(stream, limits, strict=strict)
+        self.axes: MessageAxes = MessageAxes(self.streams, self.charge)
         self.declared = DeclaredValues()
         self._positional: dict[int, tuple[ast.LocationStep, bool]] = {}
         self._literals: dict[int, tuple[ast.Sequence, Value]] = {}

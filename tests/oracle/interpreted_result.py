@@ -13,7 +13,7 @@ from tests.oracle.flwor_evaluation import flwor_items
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.budget import NOT_BEGUN
-from yfilter.language.construction import written
+from yfilter.language.evaluator import written
 from yfilter.language.failures import failure_of
 from yfilter.language.nodes import (
     DOCUMENT,

@@ -46,8 +46,8 @@ from yfilter.engine.work import EngineStatistics, QueryCosts
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explain import explain
 from yfilter.explanation import Explanation
-from yfilter.graph.construct import message_text, published_syntax
 from yfilter.graph.query_ast import GraphQuery, ResultSyntax
+from yfilter.graph.solutions import message_text, published_syntax
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told
 from yfilter.language.function_library import falls_back

@@ -39,21 +39,14 @@ from formats.graph import striped
 from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from formats.graph.writer import closure_of, triples_of
 from yfilter.errors import MatchLimitExceeded
-from yfilter.graph.construct import Triple, graph_text, message_text
 from yfilter.graph.group_variables import possible
-from yfilter.graph.oxigraph_terms import from_oxigraph
 from yfilter.graph.query_ast import (
     INSTANCE_PROPERTY,
-    AllOf,
-    AnyOf,
     Bind,
     BlankNode,
     Closure,
     Exists,
     Filter,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
     GraphQuery,
     GroundTerm,
     Group,
@@ -63,16 +56,18 @@ from yfilter.graph.query_ast import (
     LiteralTerm,
     Membership,
     Minus,
-    Not,
     QueryForm,
     ResultSyntax,
     TriplePattern,
     Variable,
+    negation,
 )
 from yfilter.graph.query_text import asked_at, term_text, unparse
+from yfilter.graph.solutions import Triple, from_oxigraph, graph_text, message_text
+from yfilter.language import query_ast as ast
 from yfilter.language.budget import Budget, too_much_time
-from yfilter.language.comparison import Operator
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Operator
 from yfilter.language.trees import changed, nodes_of, parts_of
 
 AT_ONCE_MAX = 1_000_000  # combinations of triples that a query may look at in a slice of time
@@ -84,7 +79,7 @@ _TYPED = f"{_OWN}typed:"
 _MOMENTS = (Iri(XSD + "dateTime"), Iri(XSD + "date"))
 _ORDERED = (*_MOMENTS, Iri(XSD + "string"), Iri(XSD + "boolean"))
 _FALSE = LiteralTerm("false", XSD + "boolean")
-_ERROR = FilterCall("iri", (_FALSE,))
+_ERROR = ast.FunctionCall("iri", (_FALSE,))
 _TYPE = NamedNode(RDF_TYPE)
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_HEAD = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head>'
@@ -354,15 +349,15 @@ def _kept(term: LiteralTerm) -> LiteralTerm:
     return term if is_plain else LiteralTerm(term.lexical, _TYPED + term.datatype)
 
 
-def _termed(value: FilterExpression) -> FilterExpression:
+def _termed(value: ast.Expression) -> ast.Expression:
     """An expression that gives the term that a variable has, where it gives one."""
     match value:
         case Variable() | LiteralTerm():
             return _exact(value)
-        case FilterCall("if", (condition, one, other)):
-            return FilterCall("if", (_valued(condition), _termed(one), _termed(other)))
-        case FilterCall("coalesce", arguments):
-            return FilterCall("coalesce", tuple(map(_termed, arguments)))
+        case ast.FunctionCall("if", (condition, one, other)):
+            return ast.FunctionCall("if", (_valued(condition), _termed(one), _termed(other)))
+        case ast.FunctionCall("coalesce", arguments):
+            return ast.FunctionCall("coalesce", tuple(map(_termed, arguments)))
     return _valued(value)
 
 
@@ -370,20 +365,24 @@ def _valued(value: Any) -> Any:
     """An expression in which variables stand for the literals themselves."""
     match value:
         case Variable():
-            kind = FilterCall("str", (FilterCall("datatype", (value,)),))
-            own = FilterCall("iri", (FilterCall("strafter", (kind, LiteralTerm(_TYPED))),))
-            literal = FilterCall("strdt", (FilterCall("str", (value,)), own))
-            is_kept = FilterCall("strstarts", (kind, LiteralTerm(_TYPED)))
-            return FilterCall("coalesce", (FilterCall("if", (is_kept, literal, value)), value))
-        case FilterCall("bound" | "str", (Variable(),)):
+            kind = ast.FunctionCall("str", (ast.FunctionCall("datatype", (value,)),))
+            own = ast.FunctionCall(
+                "iri", (ast.FunctionCall("strafter", (kind, LiteralTerm(_TYPED))),)
+            )
+            literal = ast.FunctionCall("strdt", (ast.FunctionCall("str", (value,)), own))
+            is_kept = ast.FunctionCall("strstarts", (kind, LiteralTerm(_TYPED)))
+            return ast.FunctionCall(
+                "coalesce", (ast.FunctionCall("if", (is_kept, literal, value)), value)
+            )
+        case ast.FunctionCall("bound" | "str", (Variable(),)):
             return value
-        case FilterCall("str", (LiteralTerm(lexical),)):
+        case ast.FunctionCall("str", (LiteralTerm(lexical),)):
             return LiteralTerm(lexical)
-        case FilterCall("sameterm", arguments):
-            return FilterCall("sameterm", tuple(map(_termed, arguments)))
+        case ast.FunctionCall("sameterm", arguments):
+            return ast.FunctionCall("sameterm", tuple(map(_termed, arguments)))
         case Exists(group, is_negated):
             return Exists(_exact(group), is_negated)
-        case FilterComparison(left, operator, right):
+        case ast.Comparison(left, operator, right):
             return _compared(_valued(left), operator, _valued(right))
         case tuple():
             return tuple(map(_valued, value))
@@ -391,21 +390,21 @@ def _valued(value: Any) -> Any:
     return value if parts is None else type(value)(*map(_valued, parts))
 
 
-def _compared(
-    left: FilterExpression, operator: Operator, right: FilterExpression
-) -> FilterExpression:
+def _compared(left: ast.Expression, operator: Operator, right: ast.Expression) -> ast.Expression:
     """A comparison; an error of what has no order, and of dates of which nobody knows the order."""
-    compared = FilterComparison(left, operator, right)
-    kind, other = (FilterCall("datatype", (side,)) for side in (left, right))
-    is_same = FilterComparison(kind, Operator.EQ, other)
+    compared = ast.Comparison(left, operator, right)
+    kind, other = (ast.FunctionCall("datatype", (side,)) for side in (left, right))
+    is_same = ast.Comparison(kind, Operator.EQ, other)
     if operator not in (Operator.EQ, Operator.NE):
-        numbers = AllOf((FilterCall("isnumeric", (left,)), FilterCall("isnumeric", (right,))))
-        others = AllOf((is_same, Membership(kind, _ORDERED)))
-        return FilterCall("if", (AnyOf((numbers, others)), compared, _ERROR))
-    ordered = (FilterComparison(left, each, right) for each in (Operator.LT, Operator.GE))
-    moments = FilterCall("coalesce", (AllOf((is_same, Membership(kind, _MOMENTS))), _FALSE))
-    unknown = AllOf((moments, Not(AnyOf(tuple(ordered)))))
-    return FilterCall("if", (unknown, _ERROR, compared))
+        numbers = ast.And(
+            (ast.FunctionCall("isnumeric", (left,)), ast.FunctionCall("isnumeric", (right,)))
+        )
+        others = ast.And((is_same, Membership(kind, _ORDERED)))
+        return ast.FunctionCall("if", (ast.Or((numbers, others)), compared, _ERROR))
+    ordered = (ast.Comparison(left, each, right) for each in (Operator.LT, Operator.GE))
+    moments = ast.FunctionCall("coalesce", (ast.And((is_same, Membership(kind, _MOMENTS))), _FALSE))
+    unknown = ast.And((moments, negation(ast.Or(tuple(ordered)))))
+    return ast.FunctionCall("if", (unknown, _ERROR, compared))
 
 
 # -- closures
@@ -427,20 +426,26 @@ def _instead(pattern: TriplePattern, name: str) -> TriplePattern | Group:
         return TriplePattern(pattern.subject, Iri(name), pattern.object)
     helper = Variable(f"reference{name.split(':')[-2]}")
     asked = TriplePattern(pattern.subject, helper, pattern.object)
-    text = FilterCall("str", (helper,))
+    text = ast.FunctionCall("str", (helper,))
     prefix = LiteralTerm(name)
     assert isinstance(pattern.property, Variable)
-    below = FilterCall("iri", (FilterCall("strafter", (text, prefix)),))
+    below = ast.FunctionCall("iri", (ast.FunctionCall("strafter", (text, prefix)),))
     return Group(
-        (asked, Filter(FilterCall("strstarts", (text, prefix))), Bind(below, pattern.property))
+        (
+            asked,
+            Filter(ast.FunctionCall("strstarts", (text, prefix))),
+            Bind(below, pattern.property),
+        )
     )
 
 
 def _without_own(pattern: TriplePattern) -> Group:
     """A pattern of any property, which sees only those of the message."""
     assert isinstance(pattern.property, Variable)
-    text = FilterCall("str", (pattern.property,))
-    return Group((pattern, Filter(Not(FilterCall("strstarts", (text, LiteralTerm(_OWN)))))))
+    text = ast.FunctionCall("str", (pattern.property,))
+    return Group(
+        (pattern, Filter(negation(ast.FunctionCall("strstarts", (text, LiteralTerm(_OWN))))))
+    )
 
 
 def _json_results(names: Sequence[str], rows: list[_Row]) -> bytes:

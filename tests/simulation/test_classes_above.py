@@ -15,7 +15,7 @@ from registration.registration_core import RegistrationCore
 from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Interest, Version
 from tests.simulation.seeds import batch, seeds
-from yfilter.graph.classes_above import said_above
+from yfilter.graph.query_text import said_above
 
 SEEDS = seeds(12)
 RUNS_PER_TEST = 6

@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from formats.names import QualifiedName
-from yfilter.language.item_kinds import NODES, PARENTS, ItemKind, Kinds
-from yfilter.language.path_parser import Scope
+from yfilter.language.functions import NODES, PARENTS, ItemKind, Kinds
 from yfilter.language.query_ast import (
     ANY,
     And,
@@ -34,6 +33,7 @@ from yfilter.language.query_ast import (
     Origin,
     PathExpression,
 )
+from yfilter.language.query_parser import Scope
 
 NAMESPACE = "urn:u"
 WORDS = ("x", "y", "5", "05", " 5 ", "1e1", "-3", "INF", "NaN", "1_0", "x y", "")

@@ -16,6 +16,7 @@ from formats.text import parse_text
 from yfilter import Matcher, parse_profile
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.constants import constants_in, first_fault
+from yfilter.language.function_library import NODE_FUNCTIONS
 from yfilter.language.functions import (
     CONTEXT_FUNCTIONS,
     CURRENT,
@@ -24,7 +25,6 @@ from yfilter.language.functions import (
     other_functions,
     signature_of,
 )
-from yfilter.language.node_functions import NODE_FUNCTIONS
 from yfilter.language.nodes import DynamicError
 from yfilter.language.query_ast import Expression, Flwor, LetClause
 from yfilter.language.query_parser import parse_anew, parse_expression, parse_template

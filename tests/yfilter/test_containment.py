@@ -11,8 +11,7 @@ from lxml import etree
 
 from formats.text import parse_text
 from tests.yfilter.evaluated import select
-from yfilter.engine.containment import Pattern, covers
-from yfilter.engine.implication import implies
+from yfilter.engine.containment import Pattern, covers, implies
 from yfilter.engine.linear_paths import Conjunction, routing_query
 from yfilter.engine.readings import readings_of
 from yfilter.language.query_ast import Expression, PathExpression

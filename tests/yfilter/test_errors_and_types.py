@@ -8,8 +8,8 @@ import pytest
 from formats.text import parse_text
 from tests.oracle.evaluation import MessageEvaluator
 from yfilter.errors import ProfileRefused
-from yfilter.language.construction import written
-from yfilter.language.item_kinds import ItemKind
+from yfilter.language.evaluator import written
+from yfilter.language.functions import ItemKind
 from yfilter.language.nodes import DOCUMENT, DynamicError, Focus
 from yfilter.language.query_parser import parse_expression, parse_profile
 

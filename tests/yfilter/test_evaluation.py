@@ -8,7 +8,7 @@ from formats.text import parse_text
 from tests.oracle.evaluation import MessageEvaluator
 from tests.yfilter.evaluated import evaluate, holds, select
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.item_kinds import NODES
+from yfilter.language.functions import NODES
 from yfilter.language.nodes import DOCUMENT, Node, NodeType, Value, element_node
 from yfilter.language.numbers import number_text, parse_double
 from yfilter.language.profile_limits import EvaluationLimits

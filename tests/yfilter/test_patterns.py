@@ -11,8 +11,7 @@ import pytest
 
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.budget import Budget
-from yfilter.language.pattern_syntax import PatternError
-from yfilter.language.patterns import Pattern, check_pattern, compile_pattern
+from yfilter.language.patterns import Pattern, PatternError, check_pattern, compile_pattern
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import parse_profile
 

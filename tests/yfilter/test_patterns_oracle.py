@@ -18,9 +18,7 @@ import pytest
 
 from demo.saxon import Saxon
 from yfilter.language.budget import Budget
-from yfilter.language.character_sets import ranges_of
-from yfilter.language.pattern_syntax import Fragment, PatternError, parse_pattern
-from yfilter.language.patterns import Pattern
+from yfilter.language.patterns import Fragment, Pattern, PatternError, parse_pattern, ranges_of
 from yfilter.language.profile_limits import EvaluationLimits
 
 PATTERNS, TEXTS = 25, 30

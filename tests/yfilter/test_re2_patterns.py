@@ -8,10 +8,8 @@ import re
 import pytest
 from elementpath.regex import translate_pattern
 
-from yfilter.language import re2_patterns
-from yfilter.language.pattern_syntax import PatternError
-from yfilter.language.patterns import Pattern, compile_pattern
-from yfilter.language.re2_patterns import as_re2, compile_re2
+from yfilter.language import patterns
+from yfilter.language.patterns import Pattern, PatternError, as_re2, compile_pattern, compile_re2
 
 FLAGS = {"s": re.DOTALL, "m": re.MULTILINE}
 
@@ -105,7 +103,7 @@ def test_agrees_with_the_nfa_and_with_python(seed: int, depth: int) -> None:
 
 
 def test_without_re2_the_nfa_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(re2_patterns, "_library", lambda: None)
+    monkeypatch.setattr(patterns, "_library", lambda: None)
     assert as_re2("a") is None
     assert Pattern("^a[bc]+$", "").search("abcb")
     assert not Pattern("^a[bc]+$", "").search("abcd")

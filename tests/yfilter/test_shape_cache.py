@@ -14,17 +14,17 @@ import yfilter.language
 from tests.examples import examples
 from tests.yfilter.profile_strategies import profiles
 from yfilter.errors import ProfileRefused
-from yfilter.language import operator_parser
+from yfilter.language import query_parser
 from yfilter.language import query_parser as computed_parser
 from yfilter.language import query_parser as condition_parser
 from yfilter.language import query_parser as flwor_parser
 from yfilter.language.profile_limits import ProfileLimits
 from yfilter.language.query_ast import Constructor, Expression, Flwor, PathExpression, Profile
-from yfilter.language.query_lexer import NCNAME
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.language.shape_cache import RESERVED, ShapeCache
 from yfilter.language.shapes import PlainPath, Shaped, parts_of, take_apart
+from yfilter.language.tokens import NCNAME
 
 DIRECT = ProfileLimits()  # equal to the default, but not it: parsed without a cache
 
@@ -172,7 +172,7 @@ def test_every_word_that_a_parser_looks_for_is_reserved() -> None:
                 found |= constants(node)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 found |= constants(node) if node.func.attr in ("is_word", "expect_word") else set()
-    found |= set(operator_parser.LEVEL_OF) | set(operator_parser._TYPE_OPERATORS)
+    found |= set(query_parser.LEVEL_OF) | set(query_parser._TYPE_OPERATORS)
     found |= condition_parser._OPENING_WORDS | set(computed_parser._KINDS) | computed_parser._WORDS
     found |= set(flwor_parser._LEFT_OUT)
     words = {word for word in found if re.fullmatch(NCNAME, word)}

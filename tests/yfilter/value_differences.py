@@ -14,8 +14,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from demo.saxon import SaxonError
+from yfilter.language.function_library import format_number
 from yfilter.language.nodes import Float
-from yfilter.language.number_format import format_number
 from yfilter.language.temporal import parse_duration
 
 # Strings, or the code of an error; Saxon's errors have a reason as well.

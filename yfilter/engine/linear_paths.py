@@ -18,22 +18,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from yfilter.engine.readings import GRAPH_ROOT, Reading, reading_of
-from yfilter.engine.step_conditions import element_test
-from yfilter.engine.twigs import Branch, main_alternatives
+from yfilter.engine.twigs import Branch, element_test, main_alternatives
 from yfilter.errors import ProfileRefused
+from yfilter.language import query_ast as ast
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.query_ast import (
-    ANY_NAME,
-    And,
-    Expression,
-    LocationStep,
-    NameTest,
-    NodeKind,
-    Origin,
-    Profile,
-    absolute,
-)
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
 from yfilter.language.trees import split
@@ -57,7 +46,7 @@ DISJUNCTS_MAX = 32  # of a routing query
 _AND = " and "
 
 # Descendant or child, and a name test: a step without its conditions.
-StructuralStep: TypeAlias = tuple[bool, NameTest]
+StructuralStep: TypeAlias = tuple[bool, ast.NameTest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +54,20 @@ class LinearStep:
     """One step and the conditions that its element alone decides, sorted by their text."""
 
     descendant: bool
-    test: NameTest
-    selections: tuple[Expression, ...] = ()
+    test: ast.NameTest
+    selections: tuple[ast.Expression, ...] = ()
     text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.selections) > 1:
             canonical = tuple(sorted(dict.fromkeys(self.selections), key=unparse))
             object.__setattr__(self, "selections", canonical)
-        text = unparse(absolute(self.location_step))
+        text = unparse(ast.absolute(self.location_step))
         object.__setattr__(self, "text", text)
 
     @classmethod
     def of_text(
-        cls, descendant: bool, test: NameTest, selections: tuple[Expression, ...], text: str
+        cls, descendant: bool, test: ast.NameTest, selections: tuple[ast.Expression, ...], text: str
     ) -> LinearStep:
         """The step that has this text, its selections in that order."""
         step = object.__new__(cls)
@@ -89,8 +78,8 @@ class LinearStep:
         return step
 
     @property
-    def location_step(self) -> LocationStep:
-        return LocationStep(self.descendant, NodeKind.ELEMENT, self.test, self.selections)
+    def location_step(self) -> ast.LocationStep:
+        return ast.LocationStep(self.descendant, ast.NodeKind.ELEMENT, self.test, self.selections)
 
     @property
     def structure(self) -> StructuralStep:
@@ -107,8 +96,8 @@ class LinearPath:
         return "".join([step.text for step in self.steps])
 
     @property
-    def expression(self) -> Expression:
-        return absolute(*(step.location_step for step in self.steps))
+    def expression(self) -> ast.Expression:
+        return ast.absolute(*(step.location_step for step in self.steps))
 
     def implies(self, other: LinearPath) -> bool:
         """Whether ``other`` is the beginning of this path, with no condition of its own."""
@@ -161,7 +150,7 @@ class Conjunction:
     def parse(cls, text: str) -> Conjunction:
         """Read what ``str()`` wrote; ProfileRefused for anything else."""
         condition = parse_expression(text, CONJUNCTION_LIMITS)
-        parts = split(condition, And)
+        parts = split(condition, ast.And)
         conjunction = cls(tuple(_linear_path(part, text) for part in parts))
         if conjunction.text != text:
             raise _not_linear(text, "the text is not in canonical form")
@@ -169,12 +158,14 @@ class Conjunction:
 
 
 # Every document has a root element, and every graph this one.
-ANY_DOCUMENT = Conjunction((LinearPath((LinearStep(False, ANY_NAME),)),))
+ANY_DOCUMENT = Conjunction((LinearPath((LinearStep(False, ast.ANY_NAME),)),))
 ANY_GRAPH = Conjunction((LinearPath((LinearStep(False, GRAPH_ROOT),)),))
 ANY_MESSAGE = {Reading.DOCUMENT: ANY_DOCUMENT, Reading.GRAPH: ANY_GRAPH}
 
 
-def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple[Conjunction, ...]:
+def routing_query(
+    profile: ast.Profile, disjuncts_max: int = DISJUNCTS_MAX
+) -> tuple[Conjunction, ...]:
     """The routing query of a profile: every message that the profile matches satisfies one.
 
     Exact for a profile that is one linear path; a profile of n nested paths becomes n + 1 linear
@@ -187,7 +178,7 @@ def routing_query(profile: Profile, disjuncts_max: int = DISJUNCTS_MAX) -> tuple
 
 
 def conjunctions_of(
-    path: Expression, disjuncts_max: int = DISJUNCTS_MAX
+    path: ast.Expression, disjuncts_max: int = DISJUNCTS_MAX
 ) -> tuple[Conjunction, ...]:
     """The same for a matching path: one of them holds on every message that the path matches."""
     found: dict[Conjunction, None] = {}
@@ -234,12 +225,12 @@ def without_implied(paths: tuple[LinearPath, ...]) -> tuple[LinearPath, ...]:
     )
 
 
-def _linear_path(expression: Expression, text: str) -> LinearPath:
-    if expression.origin is not Origin.MESSAGE:
+def _linear_path(expression: ast.Expression, text: str) -> LinearPath:
+    if expression.origin is not ast.Origin.MESSAGE:
         raise _not_linear(text, "a part is not a path from the message")
     steps = []
     for step in expression.steps:
-        if step.kind is not NodeKind.ELEMENT:
+        if step.kind is not ast.NodeKind.ELEMENT:
             raise _not_linear(text, "a step does not select elements")
         if not all(predicate.is_local for predicate in step.predicates):
             raise _not_linear(text, "a condition needs more than its element")

@@ -35,7 +35,6 @@ from yfilter.engine.linear_paths import (
 from yfilter.engine.twigs import all_alternatives
 from yfilter.errors import ProfileRefused
 from yfilter.graph.query_shapes import MadeOfWords
-from yfilter.language.blanks import NeedsWords
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Expression, Literal, NameTest, Profile
 from yfilter.language.query_parser import parse_profile
@@ -50,6 +49,7 @@ from yfilter.language.shapes import (
     filling,
     text_pieces,
 )
+from yfilter.language.trees import NeedsWords
 
 TEMPLATES_MAX = 16  # of a shape: profiles whose words are equal in yet another way have none
 _CHARACTERS_MAX = CONJUNCTION_BYTES_MAX // 4

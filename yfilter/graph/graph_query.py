@@ -1,5 +1,5 @@
 """Text of a graph profile -> GraphQuery: which language it is in, and what comments in front say of
-it: how results are written, and what the taxonomies say (classes_above.py).
+it: how results are written, and what the taxonomies say (query_text.py).
 
 ::
 
@@ -16,16 +16,16 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from yfilter.errors import ProfileRefused
-from yfilter.graph.classes_above import (
+from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
+from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
+from yfilter.graph.query_text import (
+    DEFAULT_RESULTS,
     above_text,
     asked_above,
     filled,
     said_above,
     without_above,
 )
-from yfilter.graph.query_ast import GraphQuery, QueryForm, ResultSyntax
-from yfilter.graph.query_shapes import MadeOfWords, QueryShapes
-from yfilter.graph.query_text import DEFAULT_RESULTS
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
     ProfileLimits,

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from yfilter.graph import query_ast as sparql
+from yfilter.language import query_ast as ast
 from yfilter.language.trees import Tree, changed, flat, nodes_of
 
 Variables: TypeAlias = "frozenset[sparql.Variable]"
@@ -64,20 +65,20 @@ def _bound(element: sparql.GroupElement, always: bool) -> Variables:
 
 
 @lru_cache(_KEPT)
-def mentioned(expression: sparql.FilterExpression) -> Variables:
+def mentioned(expression: ast.Expression) -> Variables:
     """All variables of an expression, those within EXISTS included."""
     return frozenset(variables_of(expression))
 
 
-def has_exists(expression: sparql.FilterExpression) -> bool:
+def has_exists(expression: ast.Expression) -> bool:
     """Whether EXISTS stands anywhere in an expression."""
     return any(isinstance(node, sparql.Exists) for node in nodes_of(expression))
 
 
-def filters_of(group: sparql.Group) -> list[sparql.FilterExpression]:
+def filters_of(group: sparql.Group) -> list[ast.Expression]:
     """The conditions of a group, each part of an ``&&`` for itself."""
     filters = (each.condition for each in group.elements if isinstance(each, sparql.Filter))
-    return list(flat(filters, sparql.AllOf))
+    return list(flat(filters, ast.And))
 
 
 def without_filters(group: sparql.Group) -> sparql.Group:

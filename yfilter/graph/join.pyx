@@ -35,7 +35,7 @@ from formats.graph.striped import (
 from formats.graph.vocabulary import RDF, RDFS, RDF_TYPE, XSD
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph.query_ast import Iri, LiteralTerm
-from yfilter.graph.term_values import TermValue, value_of
+from yfilter.graph.filter_functions import TermValue, value_of
 from yfilter.graph.query_ast import BlankNode, GroundTerm
 from yfilter.index.columns import ints
 from yfilter.language.budget import Budget

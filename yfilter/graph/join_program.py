@@ -16,7 +16,15 @@ from typing import TypeAlias
 from formats.graph.vocabulary import RDF_TYPE
 from yfilter.graph import join as op
 from yfilter.graph import query_ast as sparql
-from yfilter.graph.filter_functions import FUNCTIONS
+from yfilter.graph.filter_functions import (
+    FUNCTIONS,
+    TermValue,
+    compared,
+    effective_truth,
+    negated,
+    of_truth,
+    value_of,
+)
 from yfilter.graph.group_variables import (
     NONE,
     Variables,
@@ -29,16 +37,9 @@ from yfilter.graph.group_variables import (
     possible,
     without_filters,
 )
-from yfilter.graph.term_values import (
-    TermValue,
-    compared,
-    effective_truth,
-    negated,
-    of_truth,
-    value_of,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.budget import Budget
-from yfilter.language.comparison import Operator as Relation
+from yfilter.language.query_ast import Operator as Relation
 
 # -------------------------------------------------------------------------------------------------
 # Expressions of filters as functions of a Run, with SPARQL's logic of three values.
@@ -58,17 +59,17 @@ class FilterCompiler:
         self._slot_of = slot_of
         self._exists = exists
 
-    def condition(self, expression: sparql.FilterExpression) -> op.Condition:
+    def condition(self, expression: ast.Expression) -> op.Condition:
         """The effective boolean value of an expression."""
         match expression:
-            case sparql.AllOf(parts):
+            case ast.And(parts):
                 return _joined([self.condition(part) for part in parts], decisive=False)
-            case sparql.AnyOf(parts):
+            case ast.Or(parts):
                 return _joined([self.condition(part) for part in parts], decisive=True)
-            case sparql.Not(operand):
+            case ast.FunctionCall("not", (operand,)):
                 inner = self.condition(operand)
                 return lambda run: negated(inner(run))
-            case sparql.FilterComparison(left, operator, right):
+            case ast.Comparison(left, operator, right):
                 one, other = self.expression(left), self.expression(right)
                 return lambda run: compared(one(run), operator, other(run))
             case sparql.Membership(operand, choices, is_negated):
@@ -77,14 +78,14 @@ class FilterCompiler:
             case sparql.Exists(group, is_negated):
                 head = self._exists(group)
                 return lambda run: run.exists(head) is not is_negated
-            case sparql.FilterCall("bound", (sparql.Variable() as variable,)):
+            case ast.FunctionCall("bound", (sparql.Variable() as variable,)):
                 slot = self._slot_of(variable)
                 return lambda run: bool(run.is_bound(slot))
             case _:
                 value = self.expression(expression)
                 return lambda run: effective_truth(value(run))
 
-    def expression(self, expression: sparql.FilterExpression) -> op.Expression:
+    def expression(self, expression: ast.Expression) -> op.Expression:
         """The value of an expression."""
         match expression:
             case sparql.Variable():
@@ -93,19 +94,19 @@ class FilterCompiler:
             case sparql.Iri() | sparql.LiteralTerm():
                 constant = value_of(expression)
                 return lambda _run: constant
-            case sparql.FilterCall("bound"):
+            case ast.FunctionCall("bound" | "not"):
                 return self._truth(expression)
-            case sparql.FilterCall("if", (condition, one, other)):
+            case ast.FunctionCall("if", (condition, one, other)):
                 test = self.condition(condition)
                 return _choice(test, self.expression(one), self.expression(other))
-            case sparql.FilterCall("coalesce", arguments):
+            case ast.FunctionCall("coalesce", arguments):
                 return _first_of([*map(self.expression, arguments)])
-            case sparql.FilterCall(name, arguments):
+            case ast.FunctionCall(name, arguments):
                 return _call(name, [*map(self.expression, arguments)])
             case _:
                 return self._truth(expression)
 
-    def _truth(self, expression: sparql.FilterExpression) -> op.Expression:
+    def _truth(self, expression: ast.Expression) -> op.Expression:
         condition = self.condition(expression)
         return lambda run: of_truth(condition(run))
 
@@ -243,7 +244,7 @@ class JoinProgram:
     def _steps(
         self,
         elements: Sequence[sparql.GroupElement],
-        conditions: Sequence[sparql.FilterExpression],
+        conditions: Sequence[ast.Expression],
         place: _Place,
         seen: Variables = NONE,
         before: Variables = NONE,
@@ -265,7 +266,7 @@ class JoinProgram:
                 place, bound=place.bound | sure, outside=(place.outside | maybe) - place.given
             )
 
-        def test(condition: sparql.FilterExpression) -> Step:
+        def test(condition: ast.Expression) -> Step:
             visible = place.given | maybe | seen
             within = replace(here(), given=visible, outside=place.outside - visible)
             compiler = FilterCompiler(self._slot, lambda group: self._exists(group, within))
@@ -400,7 +401,7 @@ class JoinProgram:
 
     def _bind(
         self,
-        value: sparql.FilterExpression,
+        value: ast.Expression,
         variable: sparql.Variable,
         here: _Place,
         maybe: Variables,

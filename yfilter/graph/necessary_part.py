@@ -1,7 +1,7 @@
 """What must hold of a message for a query that the tree has no words for all of.
 
-The parser makes one tree of any query: aggregates and other functions are FilterCalls, and where a
-pattern says less than the text it is Weakened.  ``necessary_part`` leaves out all that, and what
+The parser makes one tree of any query: aggregates and other functions are calls as well, and where
+a pattern says less than the text it is Weakened.  ``necessary_part`` leaves out all that, and what
 depends on it, such that each solution of the query is, for the variables that are left, a solution
 of what is left.
 
@@ -18,6 +18,7 @@ from typing import cast
 from yfilter.graph import query_ast as sparql
 from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.group_variables import variables_of
+from yfilter.language import query_ast as ast
 from yfilter.language.trees import nodes_of, split
 
 _OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
@@ -39,11 +40,11 @@ def weakened(group: sparql.Group, lost: Iterable[sparql.Variable] = ()) -> sparq
     return cast(sparql.GroupElement, Weakened(group, tuple(lost)))
 
 
-def is_said(call: sparql.FilterCall) -> bool:
+def is_said(call: ast.FunctionCall) -> bool:
     """Whether the tree has this function, for what it is called with."""
     if call.name in ("regex", "replace"):
         return all(isinstance(argument, sparql.LiteralTerm) for argument in call.arguments[1:])
-    return call.name in FUNCTIONS or call.name in _OF_UNKNOWN
+    return call.name in FUNCTIONS or call.name in _OF_UNKNOWN or call.name == "not"
 
 
 def necessary_part(draft: sparql.Group) -> sparql.Group:
@@ -91,20 +92,20 @@ def _necessary(draft: sparql.Group) -> tuple[sparql.Group, set[sparql.Variable]]
     for element in draft.elements:
         if isinstance(element, sparql.Filter):
             conditions = [
-                part for part in split(element.condition, sparql.AllOf) if _is_kept(part, lost)
+                part for part in split(element.condition, ast.And) if _is_kept(part, lost)
             ]
             if conditions:
-                whole = conditions[0] if len(conditions) == 1 else sparql.AllOf(tuple(conditions))
+                whole = conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions))
                 kept.append(sparql.Filter(whole))
     return sparql.Group(tuple(kept)), lost
 
 
-def _is_kept(condition: sparql.FilterExpression, lost: set[sparql.Variable]) -> bool:
+def _is_kept(condition: ast.Expression, lost: set[sparql.Variable]) -> bool:
     return _is_all_said(condition) and lost.isdisjoint(variables_of(condition))
 
 
 def _is_all_said(tree: object) -> bool:
     return not any(
-        isinstance(node, Weakened) or (isinstance(node, sparql.FilterCall) and not is_said(node))
+        isinstance(node, Weakened) or (isinstance(node, ast.FunctionCall) and not is_said(node))
         for node in nodes_of(tree)
     )

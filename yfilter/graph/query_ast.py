@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from formats.graph.vocabulary import XSD
-from yfilter.language.comparison import Operator
-from yfilter.language.query_ast import Expression
+from yfilter.language.query_ast import Expression, FunctionCall
 
 INSTANCE_PROPERTY = "urn:onyx:graph:instance"
 """Stands for ``a/rdfs:subClassOf*`` in ``GraphQuery.whole``: who answers that has such a triple
@@ -21,12 +20,12 @@ for each class of a subject, stated or above a stated one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Iri:
+class Iri(Expression):
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralTerm:
+class LiteralTerm(Expression):
     """``language`` in lower case, "" without one, and then ``datatype`` is an IRI."""
 
     lexical: str
@@ -35,10 +34,13 @@ class LiteralTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Expression):
     """``name`` without its question mark."""
 
     name: str
+
+    def refers(self) -> str:
+        return self.name
 
     @property
     def is_blank(self) -> bool:
@@ -63,7 +65,7 @@ class TriplePattern:
 
     With PROPERTY, ``above`` is the property that ``property`` (a Variable) is below or equal to.
     With INSTANCE_ABOVE, ``object`` is an Iri and ``classes`` are those above it
-    (classes_above.py).
+    (query_text.py).
     """
 
     subject: Term
@@ -75,68 +77,33 @@ class TriplePattern:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterComparison:
-    left: FilterExpression
-    operator: Operator
-    right: FilterExpression
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """``&&`` of two or more parts."""
-
-    parts: tuple[FilterExpression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """``||`` of two or more parts."""
-
-    parts: tuple[FilterExpression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    operand: FilterExpression
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Expression):
     """``operand IN (choices)``, or NOT IN."""
 
-    operand: FilterExpression
-    choices: tuple[FilterExpression, ...]
+    operand: Expression
+    choices: tuple[Expression, ...]
     is_negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class FilterCall:
-    """A built-in function, ``name`` in lower case; a cast, ``name`` the IRI of its datatype; or
-    ``+ - * /`` of two operands, ``-`` of one."""
-
-    name: str
-    arguments: tuple[FilterExpression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Expression):
     group: Group
     is_negated: bool = False
 
 
-FilterExpression: TypeAlias = (
-    Term | FilterComparison | AllOf | AnyOf | Not | Membership | FilterCall | Exists
-)
+def negation(operand: Expression) -> FunctionCall:
+    """``!operand``."""
+    return FunctionCall("not", (operand,))
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    condition: FilterExpression
+    condition: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    value: FilterExpression
+    value: Expression
     variable: Variable
 
 

@@ -24,10 +24,11 @@ from typing import NamedTuple
 
 from formats.characters import find_illegal_character
 from yfilter.errors import ProfileRefused
-from yfilter.graph.query_ast import FilterCall, GraphQuery, Group, LiteralTerm
+from yfilter.graph.query_ast import GraphQuery, Group, LiteralTerm
 from yfilter.graph.query_text import ESCAPED, unparse
 from yfilter.graph.stars import GraphPart, graph_part
 from yfilter.graph.term_conditions import plain_number
+from yfilter.language import query_ast as ast
 from yfilter.language.shapes import Shape, Shaped, Word, blank_like, filling
 from yfilter.language.trees import Tree, changed, nodes_of
 
@@ -224,7 +225,7 @@ class QueryShapes:
         for one in (of_query, of_part):
             belong |= (every - one.used) | (every & one.in_part)
         for node in nodes_of(query):
-            if isinstance(node, FilterCall) and node.name == "regex":
+            if isinstance(node, ast.FunctionCall) and node.name == "regex":
                 texts = [one.lexical for one in node.arguments if isinstance(one, LiteralTerm)]
                 belong |= {free[one] for one in texts if one in free}
         if belong == set(fixed):

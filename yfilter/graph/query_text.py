@@ -13,13 +13,73 @@ groups, which a blank node in SPARQL may not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from formats.graph.vocabulary import RDF_TYPE, RDFS, XSD
 from yfilter.errors import MatchLimitExceeded
 from yfilter.graph import query_ast as sparql
-from yfilter.graph.classes_above import above_text, asked_above
+from yfilter.language import query_ast as ast
 from yfilter.language.temporal import moment_at
+from yfilter.language.trees import Tree, changed, nodes_of
+
+# -------------------------------------------------------------------------------------------------
+# Classes above those asked for with ``a/^rdfs:subClassOf*``: brokers on a message's way do not know
+# the taxonomies, so the profile has a comment in front for each class that has any::
+#
+#     # above <http://topics.example/Fog>: <http://topics.example/Weather> <http://e/Topic>
+#     SELECT ?post { ?post a/^rdfs:subClassOf* <http://topics.example/Fog> }
+
+
+_LINE = re.compile(
+    r"^[ \t]*#[ \t]*above[ \t]+<([^<>\s]*)>[ \t]*:((?:[ \t]*<[^<>\s]*>)*)[ \t]*(?:\r\n?|\n|$)",
+    re.MULTILINE,
+)
+_IRI = re.compile(r"<([^<>\s]*)>")
+
+
+def said_above(comments: str) -> dict[str, tuple[str, ...]]:
+    """The classes above each, as comments say them."""
+    return {found[1]: tuple(_IRI.findall(found[2])) for found in _LINE.finditer(comments)}
+
+
+def without_above(comments: str) -> str:
+    """The comments without these."""
+    return _LINE.sub("", comments)
+
+
+def asked_above(tree: object) -> dict[str, tuple[str, ...]]:
+    """The classes of which those above are asked for, each with these."""
+    return {
+        node.object.value: node.classes
+        for node in nodes_of(tree)
+        if isinstance(node, sparql.TriplePattern)
+        and node.closure is sparql.Closure.INSTANCE_ABOVE
+        and isinstance(node.object, sparql.Iri)
+    }
+
+
+def filled(tree: Tree, above: Mapping[str, tuple[str, ...]]) -> Tree:
+    """The tree with the classes above those that it asks for."""
+
+    def fill(node: object) -> object:
+        match node:
+            case sparql.TriplePattern(_, _, sparql.Iri(name), sparql.Closure.INSTANCE_ABOVE):
+                return replace(node, classes=above.get(name, ()))
+        return node
+
+    return changed(tree, fill)
+
+
+def above_text(asked: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    """The comments of (class, those above it)."""
+    return "".join(
+        f"# above <{name}>: {' '.join(f'<{one}>' for one in classes)}\n"
+        for name, classes in asked
+        if classes
+    )
+
 
 DEFAULT_RESULTS = {
     sparql.QueryForm.SELECT: sparql.ResultSyntax.JSON,
@@ -164,35 +224,39 @@ def _template_text(triple: sparql.TriplePattern) -> str:
     )
 
 
-def expression_text(expression: sparql.FilterExpression) -> str:
+def expression_text(expression: ast.Expression) -> str:
     """Parts are in parentheses wherever they might be needed."""
     match expression:
-        case sparql.FilterComparison(left, operator, right):
+        case ast.Comparison(left, operator, right):
             return f"{_part_text(left)} {operator.value} {_part_text(right)}"
-        case sparql.AllOf(parts):
+        case ast.And(parts):
             return " && ".join(map(_part_text, parts))
-        case sparql.AnyOf(parts):
+        case ast.Or(parts):
             return " || ".join(map(_part_text, parts))
-        case sparql.Not(operand):
+        case ast.FunctionCall("not", (operand,)):
             return f"!{_part_text(operand)}"
         case sparql.Membership(operand, choices, is_negated):
             word = "NOT IN" if is_negated else "IN"
             return f"{_part_text(operand)} {word} ({', '.join(map(expression_text, choices))})"
-        case sparql.FilterCall("-", (operand,)):
+        case ast.FunctionCall("-", (operand,)):
             return f"- {_part_text(operand)}"
-        case sparql.FilterCall("+" | "-" | "*" | "/" as operator, operands):
+        case ast.FunctionCall("+" | "-" | "*" | "/" as operator, operands):
             return f" {operator} ".join(map(_part_text, operands))
-        case sparql.FilterCall(name, arguments):
+        case ast.FunctionCall(name, arguments):
             called = f"<{name}>" if ":" in name else name
             return f"{called}({', '.join(map(expression_text, arguments))})"
         case sparql.Exists(group, is_negated):
             return f"{'NOT ' if is_negated else ''}EXISTS {group_text(group)}"
         case sparql.Iri() | sparql.LiteralTerm() | sparql.Variable():
             return term_text(expression)
+    raise TypeError(f"{type(expression).__name__} has no text")
 
 
-def _part_text(expression: sparql.FilterExpression) -> str:
+def _part_text(expression: ast.Expression) -> str:
     text = expression_text(expression)
-    is_call = isinstance(expression, sparql.FilterCall) and expression.name[0].isalpha()
-    is_one = is_call or isinstance(expression, sparql.Iri | sparql.LiteralTerm | sparql.Variable)
-    return text if is_one else f"({text})"
+    match expression:
+        case sparql.Iri() | sparql.LiteralTerm() | sparql.Variable():
+            return text
+        case ast.FunctionCall(name) if name[0].isalpha() and name != "not":
+            return text
+    return f"({text})"

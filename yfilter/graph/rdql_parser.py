@@ -25,10 +25,10 @@ import re
 
 from formats.graph.vocabulary import RDF_TYPE
 from yfilter.graph import query_ast as sparql
-from yfilter.graph.filter_parser import FilterParser
-from yfilter.graph.sparql_lexer import SparqlLexer, SparqlToken
-from yfilter.language.comparison import GENERAL, Operator
+from yfilter.graph.sparql_parser import FilterParser, SparqlLexer, SparqlToken
+from yfilter.language import query_ast as ast
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import GENERAL, Operator
 from yfilter.language.tokens import Token, TokenKind
 from yfilter.language.trees import split
 
@@ -204,14 +204,14 @@ class RdqlParser(FilterParser):
     def _condition(self) -> None:
         """What is asked of the taxonomies is a triple where it is a condition by itself."""
         condition = self.expression()
-        for part in split(condition, sparql.AllOf):
+        for part in split(condition, ast.And):
             match part:
                 case sparql.Exists(sparql.Group((sparql.TriplePattern() as triple,))):
                     self._elements.append(triple)
                 case _:
                     self._elements.append(sparql.Filter(part))
 
-    def relation(self) -> sparql.FilterExpression:
+    def relation(self) -> ast.Expression:
         left = self.sum()
         token = self.peek()
         if token.kind is TokenKind.SYMBOL and token.text in ("=~", "!~"):
@@ -223,10 +223,10 @@ class RdqlParser(FilterParser):
             return _is_a(left, sparql.Closure.INSTANCE, self._class())
         if token.is_word(*_WORDS):
             self.take()
-            return sparql.FilterComparison(left, _WORDS[token.text.upper()], self.sum())
+            return ast.Comparison(left, _WORDS[token.text.upper()], self.sum())
         if token.is_symbol("=="):
             self.take()
-            return sparql.FilterComparison(left, Operator.EQ, self.sum())
+            return ast.Comparison(left, Operator.EQ, self.sum())
         if token.kind is not TokenKind.SYMBOL or token.text not in GENERAL:
             return left
         self.take()
@@ -237,7 +237,7 @@ class RdqlParser(FilterParser):
             and token.text in _IS_A
         ):
             return _is_a(left, _IS_A[token.text], right)
-        return sparql.FilterComparison(left, GENERAL[token.text], right)
+        return ast.Comparison(left, GENERAL[token.text], right)
 
     def _class(self) -> sparql.Iri:
         node = self._node()
@@ -245,22 +245,20 @@ class RdqlParser(FilterParser):
             raise self.unexpected("the IRI of a class")
         return node
 
-    def _search(self, left: sparql.FilterExpression, token: Token) -> sparql.FilterExpression:
+    def _search(self, left: ast.Expression, token: Token) -> ast.Expression:
         """``?x =~ /pattern/i``."""
         found = _OWN_TOKEN.match(self.lexer.text, token.offset)
         assert found is not None
-        arguments: list[sparql.FilterExpression] = [
-            sparql.FilterCall("str", (left,)),
+        arguments: list[ast.Expression] = [
+            ast.FunctionCall("str", (left,)),
             sparql.LiteralTerm(found[2].replace("\\/", "/")),
         ]
         if found[3]:
             arguments.append(sparql.LiteralTerm(found[3]))
-        call = sparql.FilterCall("regex", tuple(arguments))
+        call = ast.FunctionCall("regex", tuple(arguments))
         self.check_pattern(call, token)
-        return call if token.text == "=~" else sparql.Not(call)
+        return call if token.text == "=~" else sparql.negation(call)
 
 
-def _is_a(
-    left: sparql.Variable, closure: sparql.Closure, right: sparql.Iri
-) -> sparql.FilterExpression:
+def _is_a(left: sparql.Variable, closure: sparql.Closure, right: sparql.Iri) -> ast.Expression:
     return sparql.Exists(sparql.Group((sparql.TriplePattern(left, _TYPE, right, closure),)))

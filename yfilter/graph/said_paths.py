@@ -20,19 +20,14 @@ from formats.graph import striped
 from formats.graph.vocabulary import RDF
 from yfilter.engine.linear_paths import Conjunction, LinearPath, LinearStep
 from yfilter.graph.query_text import quoted
-from yfilter.language.query_ast import (
-    Comparison,
-    Expression,
-    Literal,
-    NameTest,
-    NodeKind,
-    Operator,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.query_text import unparse
 
 _GRAPH_PATH = f"/Q{{{striped.GRAPH_NAMESPACE}}}{striped.GRAPH}"
 _CLASS_PATH = "a/<http://www.w3.org/2000/01/rdf-schema#subClassOf>*"
-_CLASS = [NameTest(striped.GRAPH_NAMESPACE, local) for local in (striped.CLOSURE, striped.CLASS)]
+_CLASS = [
+    ast.NameTest(striped.GRAPH_NAMESPACE, local) for local in (striped.CLOSURE, striped.CLASS)
+]
 
 
 def said_disjunct(text: str) -> str:
@@ -77,7 +72,7 @@ def _said(name: str, inner: Sequence[LinearStep], number: int) -> str:
     return f"{name} {verb} {_object(inner[0], number)}" if verb else ""
 
 
-def _verb(test: NameTest, number: int) -> str:
+def _verb(test: ast.NameTest, number: int) -> str:
     if not test.is_full:
         return _variable("p", number)
     if test.namespace == striped.GRAPH_NAMESPACE:
@@ -95,12 +90,12 @@ def _object(step: LinearStep, number: int) -> str:
     return f"{variable} FILTER({' && '.join(said)})"
 
 
-def _equalities(selections: Iterable[Expression]) -> dict[str, str] | None:
+def _equalities(selections: Iterable[ast.Expression]) -> dict[str, str] | None:
     """Attributes, and what they are to be; None where more is asked."""
     found: dict[str, str] = {}
     for selection in selections:
         attribute, operator, value = _compared(selection)
-        if operator is not Operator.EQ or not isinstance(value, str) or attribute in found:
+        if operator is not ast.Operator.EQ or not isinstance(value, str) or attribute in found:
             return None
         found[attribute] = value
     return found
@@ -122,19 +117,19 @@ def _term(asked: Mapping[str, str], variable: str) -> str:
     return ""
 
 
-def _filter(selection: Expression, variable: str) -> str:
+def _filter(selection: ast.Expression, variable: str) -> str:
     attribute, operator, value = _compared(selection)
     if attribute == striped.NUMBER and operator is not None:
         return f"{variable} {operator.value} {value}"
     return unparse(selection)
 
 
-def _compared(selection: Expression) -> tuple[str, Operator | None, object]:
+def _compared(selection: ast.Expression) -> tuple[str, ast.Operator | None, object]:
     """The attribute that is compared with a literal, how and with what; "" if it is not that."""
     match selection:
-        case Comparison(path, operator, Literal(value)) if len(path.steps) == 1:
+        case ast.Comparison(path, operator, ast.Literal(value)) if len(path.steps) == 1:
             step = path.steps[0]
-            if step.kind is NodeKind.ATTRIBUTE and step.test is not None:
+            if step.kind is ast.NodeKind.ATTRIBUTE and step.test is not None:
                 return step.test.local, operator, value
     return "", None, None
 

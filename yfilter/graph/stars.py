@@ -95,7 +95,7 @@ class _Branch:
     ``values``: one of these terms is that of the variable."""
 
     triples: tuple[tuple[sparql.TriplePattern, GraphOf], ...] = ()
-    filters: tuple[sparql.FilterExpression, ...] = ()
+    filters: tuple[ast.Expression, ...] = ()
     values: tuple[tuple[sparql.Variable, tuple[sparql.Iri | sparql.LiteralTerm, ...]], ...] = ()
     is_exact: bool = True
 
@@ -159,10 +159,10 @@ class _Found:
                 branch = replace(branch, values=(*branch.values, (variable, terms)))
         self.add([branch] if values.rows else [])
 
-    def add_filter(self, condition: sparql.FilterExpression, graph: GraphOf) -> None:
+    def add_filter(self, condition: ast.Expression, graph: GraphOf) -> None:
         """A conjunct of a filter of the group, when all else of it is there."""
         match condition:
-            case sparql.AllOf(parts):
+            case ast.And(parts):
                 for part in parts:
                     self.add_filter(part, graph)
             case sparql.Exists(group, False):
@@ -217,24 +217,24 @@ def _given_before(group: sparql.Group, element: sparql.GroupElement) -> set[spar
     ).certain
 
 
-def _filtered(branch: _Branch, condition: sparql.FilterExpression) -> list[_Branch]:
+def _filtered(branch: _Branch, condition: ast.Expression) -> list[_Branch]:
     """The branch with a filter: several of them for what is said of one variable or another."""
     variables = set(variables_of(condition))
     if len(variables) == 1 and variables <= branch.certain and not has_exists(condition):
         return [replace(branch, filters=(*branch.filters, condition))]
-    if isinstance(condition, sparql.AnyOf) and not has_exists(condition):
+    if isinstance(condition, ast.Or) and not has_exists(condition):
         ways = []
         for part in condition.parts:
             way = branch
-            for conjunct in split(part, sparql.AllOf):
+            for conjunct in split(part, ast.And):
                 (way,) = _filtered(way, conjunct) if not _is_choice(conjunct) else (_vague(way),)
             ways.append(way)
         return ways if any(way.filters != branch.filters for way in ways) else [_vague(branch)]
     return [_vague(branch)]
 
 
-def _is_choice(condition: sparql.FilterExpression) -> bool:
-    return isinstance(condition, sparql.AnyOf) and len(set(variables_of(condition))) > 1
+def _is_choice(condition: ast.Expression) -> bool:
+    return isinstance(condition, ast.Or) and len(set(variables_of(condition))) > 1
 
 
 def _vague(branch: _Branch) -> _Branch:
@@ -386,7 +386,7 @@ class _Compiler:
         else:
             slot.conditions.append(term_condition(term, slot.place))
 
-    def _filter(self, condition: sparql.FilterExpression) -> None:
+    def _filter(self, condition: ast.Expression) -> None:
         variable = next(variables_of(condition))
         slots = self._slots.get(variable, [])
         if not slots:  # a property

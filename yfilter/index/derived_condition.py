@@ -18,8 +18,7 @@ from typing import NamedTuple
 from yfilter.index.automaton import TEXT_TESTS
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import CURRENT
-from yfilter.language.patterns import compile_pattern
-from yfilter.language.re2_patterns import as_re2
+from yfilter.language.patterns import as_re2, compile_pattern
 from yfilter.language.trees import changed
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
 from yfilter.operators.compiler import LANGUAGE

@@ -13,7 +13,7 @@ compiled as a whole.
 
 from __future__ import annotations
 
-from yfilter.language.re2_patterns import Re2Pattern, Re2Set, compile_re2, compile_re2_set
+from yfilter.language.patterns import Re2Pattern, Re2Set, compile_re2, compile_re2_set
 
 BLOCK_PATTERNS_MAX = 256
 

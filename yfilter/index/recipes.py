@@ -21,9 +21,9 @@ from yfilter.index.automaton import (
 from yfilter.index.candidates import CHECK_NOT, COMPUTED, Constant, FilledWay, Recipe
 from yfilter.index.derived_condition import Derived
 from yfilter.index.ways import Conditions, Verified, Way
-from yfilter.language.blanks import Blank
 from yfilter.language.query_ast import LeafCondition, NodeKind, Operator
 from yfilter.language.shapes import Word, filling
+from yfilter.language.trees import Blank
 
 Found = TypeVar("Found")
 _Fill: TypeAlias = Callable[[Any], Callable[[tuple[Word, ...]], Any]]

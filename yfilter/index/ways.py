@@ -26,10 +26,9 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearPath
-from yfilter.engine.step_conditions import ConditionKind, element_test, main_steps, take_apart
+from yfilter.engine.twigs import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
 from yfilter.index.derived_condition import RANGES, Derived, condition_of, derived_of
-from yfilter.language.blanks import Blank, NeedsWords
 from yfilter.language.query_ast import (
     ANY_NAME,
     INVERSE,
@@ -48,6 +47,7 @@ from yfilter.language.query_ast import (
     absolute,
     relative,
 )
+from yfilter.language.trees import Blank, NeedsWords
 from yfilter.language.words import EACH_WORD
 
 WAYS_MAX = 64  # alternatives of one query

@@ -29,7 +29,6 @@ from typing import Any, TypeGuard
 
 from formats.characters import is_colonless_name
 from formats.graph.literal_forms import INTEGER_TYPES
-from yfilter.language.comparison import Operator
 from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Float, Opaque, Untyped
 from yfilter.language.numbers import (
@@ -42,6 +41,7 @@ from yfilter.language.numbers import (
     parse_double,
     parse_integer,
 )
+from yfilter.language.query_ast import Operator
 from yfilter.language.temporal import (
     DURATIONS,
     MOMENTS,

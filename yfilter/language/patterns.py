@@ -1,9 +1,8 @@
 r"""Regular expressions of ``matches``, ``replace`` and ``tokenize``, in bounded time.
 
 Python's own engine backtracks: a pattern such as ``(a+)+`` can take time exponential in the
-length of what it is matched with, and one message could stall a broker.  So RE2 searches
-(re2_patterns.py), in time linear in the text, for all that it can say.  The rest is run here, over
-the states of an NFA:
+length of what it is matched with, and one message could stall a broker.  So RE2 searches, in
+time linear in the text, for all that it can say.  The rest is run here, over the states of an NFA:
 
 ::
 
@@ -17,26 +16,648 @@ the states of an NFA:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property, lru_cache
-from typing import NamedTuple, TypeAlias
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
+from formats.characters import NAME_START
 from yfilter.language.budget import TEXT_VISIT
-from yfilter.language.character_sets import (
-    Characters,
-    has_character,
-    ranges_of,
-    with_case_variants,
-)
-from yfilter.language.pattern_syntax import (
-    STATES_MAX,
-    Fragment,
-    PatternError,
-    check_flags,
-    parse_pattern,
-)
-from yfilter.language.re2_patterns import Re2Pattern, compile_re2, written_for_re2
+
+# -------------------------------------------------------------------------------------------------
+# Sets of characters, as their bounds: ``[^b-d]`` is (0, 0x62, 0x65, 0x110000).
+#
+# Categories and blocks are those of Unicode UNICODE_VERSION, whatever Python's and RE2's are; names
+# in ``\i`` and ``\c`` those of XML 1.0, fifth edition.
+
+
+if TYPE_CHECKING:
+    from elementpath.regex.unicode_subsets import UnicodeData, UnicodeSubset
+
+Characters: TypeAlias = tuple[int, ...]
+
+UNICODE_VERSION = "15.1.0"
+END = 0x110000
+_CASED_END = 0x1E944  # no character from here on has another case
+
+_NAME_PARTS = "--.0-9\xb7\u0300-\u036f\u203f-\u2040"
+
+
+def has_character(characters: Characters, code: int) -> bool:
+    return bool(bisect_right(characters, code) & 1)
+
+
+def characters_of(ranges: Iterable[tuple[int, int]]) -> Characters:
+    """The union of ranges, each from its first to behind its last code."""
+    bounds: list[int] = []
+    for start, end in sorted(ranges):
+        if bounds and start <= bounds[-1]:
+            bounds[-1] = max(bounds[-1], end)
+        elif start < end:
+            bounds += (start, end)
+    return tuple(bounds)
+
+
+def ranges_of(characters: Characters) -> list[tuple[int, int]]:
+    return list(zip(characters[::2], characters[1::2], strict=True))
+
+
+def union(sets: Iterable[Characters]) -> Characters:
+    return characters_of(pair for characters in sets for pair in ranges_of(characters))
+
+
+def complement(characters: Characters) -> Characters:
+    bounds = characters[1:] if characters[:1] == (0,) else (0, *characters)
+    return bounds[:-1] if bounds[-1:] == (END,) else (*bounds, END)
+
+
+def difference(characters: Characters, without: Characters) -> Characters:
+    return complement(union((complement(characters), without)))
+
+
+@cache
+def escaped_characters(letter: str) -> Characters:
+    r"""What ``\s``, ``\d``, ``\w``, ``\i`` or ``\c`` stands for, or its capital; KeyError."""
+    if letter.isupper():
+        return complement(escaped_characters(letter.lower()))
+    match letter:
+        case "s":
+            return _ranges("\t-\n\r-\r - ")
+        case "d":
+            return category("Nd")
+        case "w":
+            return complement(union(map(category, "PZC")))
+        case "i":
+            return _ranges(f":{NAME_START}")
+        case "c":
+            return union((escaped_characters("i"), _ranges(_NAME_PARTS)))
+        case _:
+            raise KeyError(letter)
+
+
+def _ranges(written: str) -> Characters:
+    codes = list(map(ord, written))
+    found = []
+    place = 0
+    while place < len(codes):
+        is_range = written[place + 1 : place + 2] == "-"
+        found.append((codes[place], codes[place + 2 if is_range else place] + 1))
+        place += 3 if is_range else 1
+    return characters_of(found)
+
+
+@cache
+def category(name: str) -> Characters:
+    r"""The characters of ``\p{name}``; KeyError if there is no such category."""
+    return _taken(_unicode().category(name))
+
+
+@cache
+def block(name: str) -> Characters:
+    r"""The characters of ``\p{Isname}``; KeyError if there is no such block."""
+    if name == "NoBlock":  # elementpath's
+        raise KeyError(name)
+    return _taken(_unicode().block(name))
+
+
+def _taken(subset: UnicodeSubset) -> Characters:
+    return characters_of(
+        (part, part + 1) if isinstance(part, int) else part for part in subset.codepoints
+    )
+
+
+@cache
+def _unicode() -> UnicodeData:
+    # Imported late: a process that sees no such expression starts faster without it.
+    from elementpath.regex.unicode_subsets import UnicodeData  # noqa: PLC0415
+
+    return UnicodeData(UNICODE_VERSION)
+
+
+def with_case_variants(characters: Characters) -> Characters:
+    """The characters and all others of which lower-case() or upper-case() is the same."""
+    cased, variants = _case_variants()
+    found = [
+        (code, code + 1)
+        for start, end in ranges_of(characters)
+        for cased_code in cased[_first(cased, start) : _first(cased, end)]
+        for code in variants[cased_code]
+        if not start <= code < end
+    ]
+    return characters_of((*ranges_of(characters), *found))
+
+
+def _first(codes: list[int], code: int) -> int:
+    return bisect_right(codes, code - 1)
+
+
+@cache
+def _case_variants() -> tuple[list[int], dict[int, set[int]]]:
+    """The characters that have others, in order; the others of each, itself included."""
+    alike: dict[tuple[bool, str], set[int]] = defaultdict(set)
+    for code in range(_CASED_END):
+        character = chr(code)
+        lower, upper = character.lower(), character.upper()
+        if lower != character or upper != character:
+            alike[False, lower].add(code)
+            alike[True, upper].add(code)
+    variants: dict[int, set[int]] = defaultdict(set)
+    for codes in alike.values():
+        for code in codes:
+            variants[code] |= codes
+    return sorted(variants), dict(variants)
+
+
+# -------------------------------------------------------------------------------------------------
+# Regular expressions as F&O 3.1 (5.6) and XML Schema Part 2 (appendix F, of 1.1 appendix G) say:
+#
+#     a(b|\d)+\1$    -> sequence(char a, repeat(group 1(choice(char b, char 0-9...)), 1 or more),
+#                                back 1, $)
+
+
+STATES_MAX = 16_384  # of one pattern, after {n,m} is written out
+GROUPS_DEEP_MAX = 16  # also of a class in a class
+FLAGS = "smixq"
+
+_COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_COUNTS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_PROPERTY = re.compile(r"\{(?:Is([a-zA-Z0-9-]+)|([A-Z][a-z]?))\}")
+_BACK = re.compile("[1-9][0-9]*")
+_SINGLES = {"n": "\n", "r": "\r", "t": "\t", **{c: c for c in "\\|.?*+(){}-[]^$"}}
+_CASE_LOOKS = 400  # at ranges, that take as long as finding the case variants of a class
+_BLANKS = "\t\n\r "
+_ANY = complement(characters_of([(10, 11), (13, 14)]))
+
+
+class PatternError(ValueError):
+    """A regular expression that is wrong, or too large.
+
+    ``code``: of XPath; ``place``: of the character at which that shows, -1 for the whole.
+    """
+
+    def __init__(self, what: str, place: int = -1, code: str = "FORX0002") -> None:
+        where = f" at character {place + 1} of the regular expression" if place >= 0 else ""
+        super().__init__(f"{what}{where} ({code})")
+        self.code = code
+        self.place = place
+
+
+class Fragment(NamedTuple):
+    """A piece of pattern: char, ^, $, sequence, choice, repeat, group or back (a back-reference).
+
+    ``characters`` are those that a char matches; ``least`` is the number of a group or of what a
+    back-reference means; ``greedy``: a repeat prefers more.
+    """
+
+    kind: str
+    parts: tuple[Fragment, ...] = ()
+    characters: Characters = ()
+    least: int = 0
+    most: int | None = None
+    greedy: bool = True
+
+
+class ParsedPattern(NamedTuple):
+    """A pattern as a fragment; how many groups it has; whether with back-references, and with ^;
+    how many ranges of characters were looked at for it."""
+
+    whole: Fragment
+    groups: int
+    looked: int
+    has_backs: bool
+    has_starts: bool
+
+
+def check_flags(flags: str) -> None:
+    """Raises PatternError for what is no flag."""
+    for flag in flags:
+        if flag not in FLAGS:
+            raise PatternError(f"'{flag}' is not a flag of a regular expression", code="FORX0001")
+
+
+def parse_pattern(pattern: str, flags: str) -> ParsedPattern:
+    """What a regular expression is made of, or PatternError."""
+    check_flags(flags)
+    parser = _PatternParser(pattern, flags)
+    whole = parser.quoted() if "q" in flags else parser.whole()
+    return ParsedPattern(whole, parser.opened, parser.looked, parser.has_backs, parser.has_starts)
+
+
+class _PatternParser:
+    def __init__(self, pattern: str, flags: str) -> None:
+        self._pattern = pattern
+        self._places: Sequence[int] = range(len(pattern) + 1)
+        self._any = (0, END) if "s" in flags else _ANY
+        self._ignores_case = "i" in flags
+        if "x" in flags and "q" not in flags:
+            kept = _without_blanks(pattern)
+            self._pattern = "".join(pattern[place] for place in kept)
+            self._places = (*kept, len(pattern))
+        self._at = 0
+        self._depth = 0
+        self._closed: set[int] = set()
+        self.opened = 0
+        self.looked = 0
+        self.has_backs = False
+        self.has_starts = False
+
+    def quoted(self) -> Fragment:
+        return Fragment("sequence", tuple(map(self._character, self._pattern)))
+
+    def whole(self) -> Fragment:
+        found = self._alternatives()
+        if self._at < len(self._pattern):
+            raise self._error("a ')' without its '('")
+        return found
+
+    def _error(self, what: str, at: int | None = None) -> PatternError:
+        return PatternError(what, self._places[self._at if at is None else at])
+
+    def _next(self, size: int = 1) -> str:
+        return self._pattern[self._at : self._at + size]
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > GROUPS_DEEP_MAX:
+            raise self._error(f"groups nested more than {GROUPS_DEEP_MAX} deep")
+
+    def _alternatives(self) -> Fragment:
+        branches = [self._sequence()]
+        while self._next() == "|":
+            self._at += 1
+            branches.append(self._sequence())
+        return branches[0] if len(branches) == 1 else Fragment("choice", tuple(branches))
+
+    def _sequence(self) -> Fragment:
+        parts: list[Fragment] = []
+        while self._next() not in ("", "|", ")"):
+            parts.append(self._quantified(self._atom()))
+        return Fragment("sequence", tuple(parts))
+
+    def _atom(self) -> Fragment:
+        character = self._next()
+        match character:
+            case "(":
+                return self._group()
+            case "[":
+                return Fragment("char", characters=self._class())
+            case "\\":
+                return self._escape()
+            case "^" | "$":
+                self._at += 1
+                self.has_starts |= character == "^"
+                return Fragment(character)
+            case "?" | "*" | "+" | "{":
+                raise self._error(f"the quantifier '{character}' follows nothing to repeat")
+            case "}" | "]":
+                raise self._error(f"a '{character}' that is not written '\\{character}'")
+            case ".":
+                self._at += 1
+                return Fragment("char", characters=self._any)
+            case _:
+                self._at += 1
+                return self._character(character)
+
+    def _character(self, character: str) -> Fragment:
+        characters: Characters = (ord(character), ord(character) + 1)
+        if self._ignores_case:
+            characters = with_case_variants(characters)
+        return Fragment("char", characters=characters)
+
+    def _group(self) -> Fragment:
+        start = self._at
+        self._enter()
+        is_captured = self._next(3) != "(?:"
+        self._at += 1 if is_captured else 3
+        self.opened += is_captured
+        number = self.opened
+        inside = self._alternatives()
+        if self._next() != ")":
+            raise self._error("a '(' without its ')'", start)
+        self._at += 1
+        self._depth -= 1
+        if not is_captured:
+            return inside
+        self._closed.add(number)
+        return Fragment("group", (inside,), least=number)
+
+    def _escape(self) -> Fragment:
+        back = _BACK.match(self._pattern, self._at + 1)
+        if back is None:
+            single = _SINGLES.get(self._next(2)[1:])
+            if single is None:
+                return Fragment("char", characters=self._several())
+            self._at += 2
+            return self._character(single)
+        number, size = int(back[0][0]), 1
+        while size < len(back[0]) and int(back[0][: size + 1]) <= self.opened:
+            size += 1
+            number = int(back[0][:size])
+        if number not in self._closed:
+            raise self._error(f"no group {number} that is closed before the back-reference")
+        self._at += 1 + size
+        self.has_backs = True
+        return Fragment("back", least=number)
+
+    def _several(self) -> Characters:
+        r"""What ``\d``, ``\P{L}`` and the like stand for."""
+        start, letter = self._at, self._next(2)[1:]
+        if letter not in ("p", "P"):
+            try:
+                found = escaped_characters(letter)
+            except KeyError:
+                raise self._error(f"'\\{letter}' is not an escape") from None
+            self._at += 2
+            self.looked += len(found) // 2
+            return found
+        named = _PROPERTY.match(self._pattern, start + 2)
+        if named is None:
+            raise self._error(f"'\\{letter}' without a category or block, such as \\{letter}{{L}}")
+        try:
+            found = category(named[2]) if named[1] is None else block(named[1])
+        except KeyError:
+            raise self._error(f"there is no category or block {named[0]}") from None
+        self._at = named.end()
+        self.looked += len(found) // 2
+        return found if letter == "p" else complement(found)
+
+    def _class(self) -> Characters:
+        """A class in brackets, from ``[`` on."""
+        start = self._at
+        self._enter()
+        is_complement = self._next(2) == "[^"
+        self._at += 2 if is_complement else 1
+        sets: dict[str, Characters] = {}
+        ranges: list[tuple[int, int]] = []
+        first = self._at
+        while self._next() != "]" and (self._next(2) != "-[" or self._at == first):
+            self._class_part(start, sets, ranges)
+        if self._at == first:
+            raise self._error("an empty class", start)
+        plain = characters_of(ranges)
+        if self._ignores_case:
+            plain = with_case_variants(plain)
+            self.looked += _CASE_LOOKS
+        found = union((plain, *sets.values()))
+        if is_complement:
+            found = complement(found)
+        if self._next() == "-":
+            self._at += 1
+            found = difference(found, self._class())
+            if self._next() != "]":
+                raise self._error("a class goes on behind what is subtracted from it")
+        self._at += 1
+        self._depth -= 1
+        return found
+
+    def _class_part(
+        self, start: int, sets: dict[str, Characters], ranges: list[tuple[int, int]]
+    ) -> None:
+        """One escape, character or range of characters in a class."""
+        at = self._at
+        if self._next() == "\\" and self._next(2)[1:] not in _SINGLES:
+            found = self._several()
+            sets[self._pattern[at : self._at]] = found
+            return
+        low = high = self._single(start)
+        if (
+            self._next() == "-"
+            and self._next(2)[1:] not in ("", "[", "]")
+            and (self._next(3) != "--[")
+        ):
+            self._at += 1
+            high = self._single(start)
+            if high < low:
+                raise self._error("a range that ends before it begins", at)
+        ranges.append((low, high + 1))
+
+    def _single(self, start: int) -> int:
+        character = self._next()
+        if character == "":
+            raise self._error("a '[' without its ']'", start)
+        if character == "[":
+            raise self._error("a '[' in a class that is not written '\\['")
+        if character == "\\":
+            found = _SINGLES.get(self._next(2)[1:])
+            if found is None:
+                raise self._error("a range that ends with more than one character")
+            self._at += 2
+            return ord(found)
+        self._at += 1
+        return ord(character)
+
+    def _quantified(self, fragment: Fragment) -> Fragment:
+        character = self._next()
+        if character in _COUNTS:
+            least, most = _COUNTS[character]
+            self._at += 1
+        elif character == "{":
+            count = _COUNT.match(self._pattern, self._at)
+            if count is None:
+                raise self._error("a '{' without a quantifier, such as {2,3}")
+            if max(len(count[1]), len(count[3] or "")) > len(str(STATES_MAX)):
+                raise self._error(f"a repetition of more than {STATES_MAX:,}")
+            least = int(count[1])
+            most = int(count[3]) if count[3] else None if count[2] else least
+            if max(least, most or 0) > STATES_MAX:
+                raise self._error(f"a repetition of more than {STATES_MAX:,}")
+            if most is not None and most < least:
+                raise self._error("a quantifier whose second number is less than its first")
+            self._at = count.end()
+        else:
+            return fragment
+        greedy = self._next() != "?"
+        if not greedy:
+            self._at += 1
+        if self._next() in ("*", "+", "?", "{"):
+            raise self._error("a quantifier after a quantifier")
+        return Fragment("repeat", (fragment,), least=least, most=most, greedy=greedy)
+
+
+def _without_blanks(pattern: str) -> list[int]:
+    """The places of what flag x leaves: all but the blanks outside classes."""
+    kept = []
+    depth = 0
+    is_escaped = False
+    for place, character in enumerate(pattern):
+        if character in _BLANKS and depth == 0:
+            continue
+        kept.append(place)
+        if is_escaped:
+            is_escaped = False
+        elif character == "\\":
+            is_escaped = True
+        elif character == "[":
+            depth += 1
+        elif character == "]":
+            depth -= 1
+    return kept
+
+
+# -------------------------------------------------------------------------------------------------
+# Patterns for RE2, which searches in linear time: every class as its ranges, every character as a
+# number, so that nothing depends on whose Unicode tables are newer.
+#
+#     ^a(b|\d)?   -> \A\x{61}((?:\x{62}|[\x{30}-\x{39}\x{660}-\x{669}...]))?
+
+
+MEMORY_MAX = 4 << 20  # bytes of one pattern, and of what is remembered in searching for it
+SET_MEMORY_MAX = 8 << 20  # of a set
+WRITTEN_MAX = 1 << 18  # characters; more than RE2's memory holds
+
+_NOTHING = r"[^\x{0}-\x{10ffff}]"
+_REPEATS_MAX = 1_000  # of RE2's own
+_RE2_COUNTS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+class Re2Match(Protocol):
+    def span(self, group: int = 0) -> tuple[int, int]:
+        """Where the match, or a group of it, begins and ends, in bytes; (-1, -1) for nothing."""
+
+
+class Re2Pattern(Protocol):
+    def search(self, text: bytes, start: int = 0) -> Re2Match | None:
+        """The leftmost match in UTF-8 from a place on, or None."""
+
+
+class Re2Set(Protocol):
+    def Match(self, text: bytes) -> list[int] | None:  # noqa: N802
+        """The patterns found in UTF-8, as compile_re2_set says."""
+
+
+class _Unsaid(Exception):
+    """RE2 cannot say that."""
+
+
+def as_re2(pattern: str, flags: str = "") -> str | None:
+    """The RE2 pattern that is found in the texts in which ``pattern`` is, or None.
+
+    For patterns that compile_pattern takes; PatternError for others that do not even parse.
+    """
+    parsed = parse_pattern(pattern, flags)
+    if parsed.has_starts and "m" in flags:
+        return None  # to RE2 a line begins behind the last newline, too
+    written = written_for_re2(parsed, flags)
+    return None if written is None or compile_re2(written) is None else written
+
+
+def written_for_re2(parsed: ParsedPattern, flags: str) -> str | None:
+    """As RE2 has it, which is right but for ``^`` behind a newline at the end of the text."""
+    try:
+        return _written(parsed.whole, is_multiline="m" in flags)
+    except _Unsaid:
+        return None
+
+
+def compile_re2(written: str) -> Re2Pattern | None:
+    """A pattern for RE2, compiled; None if RE2 is not there or refuses it."""
+    if (re2 := _library()) is None:
+        return None
+    try:
+        return cast(Re2Pattern, re2.compile(written, _options()))
+    except re2.error:
+        return None
+
+
+def compile_re2_set(written: Iterable[str]) -> Re2Set | None:
+    """Patterns of as_re2, to be searched for at once; None if together they are too large.
+
+    Matching gives 0, which stands for nothing but that RE2's memory sufficed, and the places of the
+    patterns found, from 1 on; None where memory did not suffice.
+    """
+    re2 = _library()
+    compiled = re2.Set.SearchSet(_options(SET_MEMORY_MAX))
+    compiled.Add(r"\z")  # in every text; else a failure would be taken for nothing found
+    for pattern in written:
+        compiled.Add(pattern)
+    try:
+        compiled.Compile()
+    except re2.error:
+        return None
+    return cast(Re2Set, compiled)
+
+
+@cache
+def _library() -> Any:
+    try:
+        # Imported late: a process that sees no regular expression starts faster without it.
+        import re2  # noqa: PLC0415
+    except ImportError:
+        return None
+    return re2
+
+
+@cache
+def _options(memory_max: int = MEMORY_MAX) -> Any:
+    options = _library().Options()
+    options.log_errors = False
+    options.max_mem = memory_max
+    return options
+
+
+def _written(fragment: Fragment, *, is_multiline: bool) -> str:
+    parts = [_written(part, is_multiline=is_multiline) for part in fragment.parts]
+    if sum(map(len, parts)) > WRITTEN_MAX:
+        raise _Unsaid
+    match fragment.kind:
+        case "char":
+            return _characters(fragment.characters)
+        case "^":
+            return "(?m:^)" if is_multiline else r"\A"
+        case "$":
+            return "(?m:$)" if is_multiline else r"\z"
+        case "repeat":
+            return _repeated(fragment, f"(?:{parts[0]})")
+        case "choice":
+            return f"(?:{'|'.join(parts)})"
+        case "group":
+            return f"({parts[0]})"
+        case "sequence":
+            return "".join(parts)
+        case _:
+            raise _Unsaid
+
+
+def _repeated(fragment: Fragment, part: str) -> str:
+    """RE2 repeats a part a thousand times at most: more often as several in a row."""
+    least, most = fragment.least, fragment.most
+    lazily = "" if fragment.greedy else "?"
+    if max(least, most or 0) <= _REPEATS_MAX:
+        count = _RE2_COUNTS.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
+        return f"{part}{count}{lazily}"
+    if _has_groups(fragment):
+        raise _Unsaid  # which would be numbered otherwise
+    before = "".join(f"{part}{{{count}}}" for count in _thousands(least))
+    if most is None:
+        return f"(?:{before}{part}*{lazily})"
+    rest = "".join(f"{part}{{0,{count}}}{lazily}" for count in _thousands(most - least))
+    return f"(?:{before}{rest})"
+
+
+def _thousands(count: int) -> list[int]:
+    whole, rest = divmod(count, _REPEATS_MAX)
+    return [_REPEATS_MAX] * whole + [rest] * bool(rest)
+
+
+def _has_groups(fragment: Fragment) -> bool:
+    return fragment.kind == "group" or any(map(_has_groups, fragment.parts))
+
+
+def _characters(characters: Characters) -> str:
+    """A class; one character without brackets."""
+    ranges = ranges_of(characters)
+    if len(ranges) == 1 and ranges[0][1] == ranges[0][0] + 1:
+        return rf"\x{{{ranges[0][0]:x}}}"
+    if not ranges:
+        return _NOTHING
+    return f"[{''.join(_range(start, end - 1) for start, end in ranges)}]"
+
+
+def _range(first: int, last: int) -> str:
+    return rf"\x{{{first:x}}}" if first == last else rf"\x{{{first:x}}}-\x{{{last:x}}}"
+
 
 MANY_STATES = 2_000  # beyond, what is made of a pattern is kept for the last few only
 LARGE_KEPT = 32

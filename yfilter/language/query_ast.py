@@ -11,8 +11,9 @@ what its value depends on, which kinds of items it can yield, and how it is writ
 
 from __future__ import annotations
 
+import operator as python_operators
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
@@ -22,36 +23,65 @@ from operator import is_, or_
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from formats.names import QualifiedName
-from yfilter.language.blanks import Blank, NeedsWords
-from yfilter.language.comparison import GENERAL, MIRRORED
-from yfilter.language.comparison import VALUE_COMPARISONS as VALUE_COMPARISONS  # noqa: PLC0414
-from yfilter.language.comparison import Operator as Operator  # noqa: PLC0414
 from yfilter.language.functions import (
     ABOUT_NODES,
-    CONTEXT_FUNCTIONS,
-    CURRENT,
-    TYPES,
-    ArgumentKind,
-    ResultKind,
-    signature_of,
-    type_result,
-)
-from yfilter.language.item_kinds import (
     ANYTHING,
     ATOMS,
     CHILDREN,
+    CONTEXT_FUNCTIONS,
+    CURRENT,
     NODES,
     NOTHING,
     PARENTS,
     RESULTS,
     TEMPORAL,
+    TYPES,
+    ArgumentKind,
     ItemKind,
     Kinds,
+    ResultKind,
+    signature_of,
+    type_result,
 )
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.numbers import number_text
-from yfilter.language.trees import by_identity, flat, parts_of, split
+from yfilter.language.trees import Blank, NeedsWords, by_identity, flat, parts_of, split
 from yfilter.language.words import NOWHERE, OPERATOR, WILDCARD, WORD_TESTS, Spacing, needles_of
+
+# -------------------------------------------------------------------------------------------------
+# How two values are compared, in profiles of every language.
+
+
+_NAMES = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+class Operator(Enum):
+    """General comparison: holds when some pair of items does."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+    def __init__(self, sign: str) -> None:
+        self.holds: Callable[[Any, Any], bool] = getattr(python_operators, _NAMES[sign])
+
+
+GENERAL = {one.value: one for one in Operator}
+VALUE_COMPARISONS = {one.name.lower(): one for one in Operator}
+"""``eq`` and the others, which compare one value with one, by their words."""
+
+MIRRORED = {
+    **{one: one for one in Operator},
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+"""What says the same with the sides exchanged."""
+
 
 Variables: TypeAlias = Mapping[str, Kinds]
 """The kinds of items of the variables that are bound around an expression."""

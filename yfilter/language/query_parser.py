@@ -8,25 +8,25 @@
     sequence   := expression (, expression)*
     expression := flwor | if | some | every | typeswitch | copy | operators
 
-Paths and operators are read by the classes below; here, from the tightest part of the grammar to
-the loosest: conditions, constructors, FLWOR expressions, declared functions, copies with changes,
-whole profiles.  The parser is recursive, and bounded by ``ProfileLimits.depth_max``.
+The parser is recursive, and bounded by ``ProfileLimits.depth_max``.  It stands in the order of the
+grammar, from the tightest part to the loosest: paths, types, operators, conditions, constructors,
+FLWOR expressions, declared functions, copies with changes, whole profiles.
 ``docs/profiles.md`` documents the language.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from itertools import count, islice
 from math import isinf
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from formats.characters import NAME, is_comment, is_processing_instruction
+from formats.characters import NAME, is_colonless_name, is_comment, is_processing_instruction
 from formats.name_faults import XMLNS_NAMESPACE
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.errors import ProfileRefused
@@ -34,47 +34,28 @@ from yfilter.graph import graph_query
 from yfilter.graph.graph_query import is_graph_query
 from yfilter.language import query_ast as ast
 from yfilter.language.constants import constants_in, first_fault, may_be_fault
-from yfilter.language.constructed_names import lexical_fault, namespace_fault
+from yfilter.language.evaluator import lexical_fault, namespace_fault
 from yfilter.language.functions import (
+    ANYTHING,
+    ATOMS,
     CONTEXT_FUNCTIONS,
     FUNCTIONS,
     LEFT_OUT,
-    PATTERN_FUNCTIONS,
-    ArgumentKind,
-    Signature,
-    signature_of,
-    type_result,
-)
-from yfilter.language.higher_order import (
-    ARGUMENTS,
-    ARITIES,
-    AS_ALL,
-    AS_ONE,
-    FOLD_LEFT,
-    FOLDS,
-    NESTING,
-    OF_EACH,
-    OF_PAIRS,
-    SORT,
-    Inline,
-    Means,
-    applied,
-    bound,
-    filtered,
-    folded,
-    for_each,
-    for_each_pair,
-    sorted_by,
-)
-from yfilter.language.item_kinds import (
-    ANYTHING,
-    ATOMS,
     NODES,
     NOTHING,
+    OPAQUE_TYPES,
     PARENTS,
+    PATTERN_FUNCTIONS,
     TEMPORAL,
+    TYPES,
+    ArgumentKind,
     ItemKind,
     Kinds,
+    ResultKind,
+    Signature,
+    other_functions,
+    signature_of,
+    type_result,
 )
 from yfilter.language.namespaces import (
     CODEPOINT_COLLATION,
@@ -87,29 +68,504 @@ from yfilter.language.namespaces import (
     WRITTEN_OUT,
     braced,
 )
-from yfilter.language.operator_parser import OperatorParser, joined
-from yfilter.language.path_parser import (
-    KIND_TESTS,
-    MESSAGE_VARIABLE,
-    SCHEMA_TESTS,
-    FunctionText,
-    Scope,
-)
-from yfilter.language.pattern_syntax import PatternError
-from yfilter.language.patterns import check_pattern, check_replacement
+from yfilter.language.patterns import PatternError, check_pattern, check_replacement
 from yfilter.language.profile_limits import (
     DEFAULT_PROFILE_LIMITS,
     DERIVED_PATH_LIMITS,
     ProfileLimits,
     checked_text,
 )
-from yfilter.language.query_ast import function_key, kinds_of_case
-from yfilter.language.query_lexer import NCNAME, WHITE_SPACE, expand_references, read_reference
+from yfilter.language.query_ast import (
+    COMPARISON_LEVEL,
+    GENERAL,
+    LEVEL_OF,
+    RANGE_LEVEL,
+    WORDS_LEVEL,
+    Cast,
+    Expression,
+    FunctionCall,
+    Operator,
+    function_key,
+    kinds_of_case,
+)
 from yfilter.language.query_text import unparse
 from yfilter.language.shape_cache import ShapeCache
-from yfilter.language.suggestions import function_suggestion, value_suggestion
-from yfilter.language.tokens import Token, TokenKind
-from yfilter.language.trees import flat
+from yfilter.language.tokens import (
+    FUNCTIONS_PLACE,
+    NCNAME,
+    NO_FUNCTION_VALUE,
+    WHITE_SPACE,
+    Lexer,
+    Token,
+    TokenKind,
+    TokenParser,
+    expand_references,
+    read_reference,
+)
+from yfilter.language.trees import flat, split
+from yfilter.language.words import WORD_TESTS, Spacing, WordTest
+
+# -------------------------------------------------------------------------------------------------
+# What somebody probably meant who wrote something else: for the "expected" of a refusal.
+
+
+# Names that other languages have for what is a function here.
+_FOREIGN = {
+    **dict.fromkeys(("toupper", "toUpper", "toUpperCase", "upper"), "upper-case()"),
+    **dict.fromkeys(("tolower", "toLower", "toLowerCase", "lower"), "lower-case()"),
+    **dict.fromkeys(("len", "length"), "count() or string-length()"),
+    **dict.fromkeys(("regexp", "match"), "matches()"),
+    **{name: f"xs:{name}()" for name in ("date", "dateTime", "integer", "decimal")},
+    "trim": "normalize-space()",
+    "size": "count()",
+    "split": "tokenize()",
+    "join": "string-join()",
+    "substr": "substring()",
+    "replaceAll": "replace()",
+    "isEmpty": "empty()",
+    "has": "exists()",
+    "mean": "avg()",
+    "like": "matches() or contains()",
+    "int": "xs:integer()",
+    "now": "current-dateTime()",
+    "today": "current-date()",
+}
+# Words of other languages where an operator is expected.
+_FOREIGN_WORDS = {
+    "like": "contains(…), starts-with(…) or matches(…)",
+    "in": "'=', which holds for any of several: @a = ('x', 'y')",
+    "between": "two comparisons with 'and'",
+    "equals": "'='",
+    "AND": "'and'",
+    "OR": "'or'",
+    "IS": "'=', or empty(…)",
+    "when": "'where'",
+    "having": "'where'",
+    "select": "'return'",
+    "yield": "'return'",
+}
+# What is a value of a type.
+_VALUES_OF_TYPES = {
+    "xs:boolean": "true",
+    "xs:integer": "12",
+    "xs:decimal": "1.5",
+    "xs:double": "1.5e3",
+    "xs:date": "2026-03-02",
+    "xs:dateTime": "2026-03-02T12:30:00",
+    "xs:time": "12:30:00",
+    "xs:dayTimeDuration": "P1DT12H",
+    "xs:yearMonthDuration": "P1Y6M",
+    "xs:duration": "P1Y6M2DT12H",
+}
+_KEYWORDS = ("return", "where", "order", "satisfies", "then", "else", "for", "let")
+
+
+def function_suggestion(name: str) -> str:
+    """A function of the language in place of one that there is not; ``name`` with ``xs:`` alone."""
+    if name in _FOREIGN:
+        return _FOREIGN[name]
+    close = get_close_matches(name, (*FUNCTIONS, *other_functions()), n=1)
+    return f"{close[0]}()" if close else "a function of the table in docs/profiles.md"
+
+
+def type_suggestion(name: str) -> str:
+    """A type to cast to in place of one that there is not."""
+    close = get_close_matches(
+        name, (*TYPES, *[other for other in other_functions() if ":" in other]), n=1
+    )
+    return close[0] if close else ", ".join(TYPES)
+
+
+def value_suggestion(wrong: Expression) -> str:
+    """What could stand in place of a constant that is an error."""
+    match wrong:
+        case FunctionCall(name, _) if name in WORD_TESTS:
+            return "words, of which the last may end in .*"
+        case FunctionCall(type_, _) | Cast(_, type_) if type_.startswith("xs:"):
+            such = (
+                f', such as {type_}("{_VALUES_OF_TYPES[type_]}")'
+                if type_ in _VALUES_OF_TYPES
+                else ""
+            )
+            return f"a value of the type{such}"
+    return "a value; 'try { … } catch * { … }' around it where the error is meant"
+
+
+def instead_of(text: str, offset: int, word: str) -> str:
+    """What the token ``word`` at ``offset`` may have been meant for; "" if that cannot be told."""
+    before = text[:offset]
+    if before.endswith(("'", '"')) and word[:1].isalpha():
+        return "the quotation mark doubled inside the string: '' or \"\""
+    called = re.search(r"\b(not|exists|empty|count|contains|string|number)\s*$", before)
+    if called and word[:1] in "@$/.*":
+        return f"{called[1]}(…), with parentheses"
+    if re.search(r"\b(for|let|some|every)\s+$", before) and word[:1].isalpha():
+        return f"a variable: ${word}"
+    if word in _FOREIGN_WORDS:
+        return _FOREIGN_WORDS[word]
+    close = get_close_matches(word, _KEYWORDS, n=1, cutoff=0.7) if word.isalpha() else []
+    return f"'{close[0]}'" if close and close[0] != word else ""
+
+
+MESSAGE_VARIABLE = "msg"
+
+KIND_TESTS = {
+    "text": ast.NodeKind.TEXT,
+    "node": ast.NodeKind.NODE,
+    "comment": ast.NodeKind.COMMENT,
+    "element": ast.NodeKind.ELEMENT,
+    "attribute": ast.NodeKind.ATTRIBUTE,
+    "processing-instruction": ast.NodeKind.PROCESSING_INSTRUCTION,
+    "document-node": ast.NodeKind.DOCUMENT,
+}
+# Types that all nodes of messages have.
+_UNTYPED = {
+    ast.NodeKind.ELEMENT: ("untyped", "anyType"),
+    ast.NodeKind.ATTRIBUTE: ("untypedAtomic", "anyAtomicType", "anySimpleType", "anyType"),
+}
+_TYPES = frozenset(name for names in _UNTYPED.values() for name in names)
+SCHEMA_TESTS = frozenset(("schema-element", "schema-attribute"))
+_AXES = {axis.value: axis for axis in ast.Axis}
+_STEP = "a step: a name, '*', '@name', 'text()', '.' or '..'"
+Placed = TypeVar("Placed", bound=ast.Expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a place of the text.
+
+    ``namespaces`` maps prefixes, "" being the default for element names; ``context`` is what
+    ``.`` can be, NOTHING where there is no context item.  ``constructed`` holds what the
+    constructors around the place declare, as prefix and namespace.
+    """
+
+    namespaces: dict[str, str]
+    variables: dict[str, Kinds]
+    context: Kinds = NOTHING
+    constructed: dict[str, str] = field(default_factory=dict)
+
+    def with_variable(self, name: str, kinds: Kinds) -> Scope:
+        variables = {**self.variables, name: kinds}
+        return Scope(self.namespaces, variables, self.context, self.constructed)
+
+    def with_context(self, context: Kinds) -> Scope:
+        return Scope(self.namespaces, self.variables, context, self.constructed)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function that a variable stands for: where its text is, and what names mean there."""
+
+    start: int
+    end: int
+    scope: Scope
+
+
+class _Nested:
+    """One level of nesting of a parser; its scope is what it was when the level ends."""
+
+    __slots__ = ("_outer", "_parser")
+
+    def __init__(self, parser: QueryParser) -> None:
+        self._parser = parser
+        self._outer = parser.scope
+
+    def __enter__(self) -> Scope:
+        return self._outer
+
+    def __exit__(self, *_: object) -> None:
+        self._parser.scope = self._outer
+        self._parser.leave()
+
+
+_SLASHES = frozenset(("/", "//"))
+
+
+_ATOMIC = frozenset((*TYPES, *OPAQUE_TYPES, "xs:anyURI", "xs:float", "xs:anyAtomicType"))
+
+
+_MISSPELT = {
+    "=>": "'>='",
+    "=<": "'<='",
+    "==": "'='",
+    "<>": "'!='",
+    "&&": "'and'",
+    "!": "not()",
+}
+_TYPE_OPERATORS = ("cast", "castable", "instance", "treat")
+_SET_OPERATORS = frozenset(("|", "union", "intersect", "except", "is", "<<", ">>"))
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "to"))
+
+
+_MODES = {"any": "word", "all": "words", "phrase": ""}
+_MATCH_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("case", "insensitive"): {"spacing": Spacing.FOLDED},
+    ("case", "sensitive"): {"spacing": Spacing.WORDS},
+    ("diacritics", "sensitive"): {},
+    ("wildcards",): {"wildcards": True},
+    ("no", "wildcards"): {"wildcards": False},
+    ("no", "stemming"): {},
+    ("no", "thesaurus"): {},
+    ("no", "stop", "words"): {},
+}
+_OPERATORS_LEFT_OUT = (
+    *("occurs", "weight", "ordered", "window", "distance", "same", "different", "at", "entire"),
+    *("not", "without", "using"),  # the last behind parentheses
+)
+_WORDS_WANTED = "'ftand', 'ftor', or 'using …' behind a string"
+
+
+_SURE = NODES | ItemKind.BOOLEAN  # of other values alone some have no effective boolean value
+_NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN)
+_BESIDE_MOMENTS = TEMPORAL | ItemKind.OTHER  # a duration goes with a date, a date less a date
+
+
+def _word(kinds: Kinds) -> str:
+    return _OPERATOR_WORDS[kinds]
+
+
+_OPERATOR_WORDS = {
+    ItemKind.STRING: "string",
+    ItemKind.NUMBER: "number",
+    ItemKind.BOOLEAN: "condition",
+    ItemKind.DATE: "date",
+    ItemKind.DATE_TIME: "dateTime",
+}
+_SINGLE = (ItemKind.STRING, ItemKind.NUMBER, ItemKind.DATE, ItemKind.DATE_TIME)
+_PAIRS_OF_KINDS = frozenset(one | other for one in _SINGLE for other in _SINGLE if one is not other)
+
+
+def joined(kind: type[ast.And] | type[ast.Or], parts: list[ast.Expression]) -> ast.Expression:
+    """One And or Or of all parts; parts of the same kind become parts of the whole."""
+    return parts[0] if len(parts) == 1 else kind(flat(parts, kind))
+
+
+# -------------------------------------------------------------------------------------------------
+# Functions that take functions, written out where they stand, as a function is no value:
+#
+#     for-each($s, function($x) { e })     $s ! (let $x := . return e)
+#     filter($s, function($x) { e })       $s ! (let $x := . return if (e) then $x else ())
+#     sort($s, (), function($x) { e })     for $x in $s order by e return $x
+#     fold-left($s, $z, f)                 a declared function, which folds one half after the other
+#
+# where ``let`` is a ``typeswitch``, as an error of a function is one of the whole call and a clause
+# would only leave out its tuple.
+
+
+# How many arguments the function takes that each of them takes, as its last argument.
+ARITIES = {
+    **dict.fromkeys(("for-each", "filter", "sort"), 1),
+    **dict.fromkeys(("for-each-pair", "fold-left", "fold-right"), 2),
+}
+SORT, FOLD_LEFT, FOLDS = "sort", "fold-left", ("fold-left", "fold-right")
+OF_EACH, OF_PAIRS = "for-each", "for-each-pair"
+ARGUMENTS = {**dict.fromkeys(ARITIES, 3), OF_EACH: 2, "filter": 2}
+KEYS_MAX = 8  # values of a key of sort() whose number the text does not tell
+NESTING = 6  # the most levels of nesting that a written out call has around a function's body
+
+# An expression, and the type that its value is converted to as an argument is.
+Convert: TypeAlias = Callable[[ast.Expression, ast.SequenceType], ast.Expression]
+# A call of a function that is declared so, made of its name: the parameters, the body, and
+# the arguments.
+Declare: TypeAlias = Callable[
+    [
+        tuple[str, ...],
+        Callable[[Callable[..., ast.Expression]], ast.Expression],
+        tuple[ast.Expression, ...],
+    ],
+    ast.Expression,
+]
+
+
+class Means(NamedTuple):
+    """How a call is written out: names of variables that no text has, conversions, declarations."""
+
+    fresh: Callable[[str], str]
+    convert: Convert
+    declare: Declare
+
+
+_TRUTH = ast.SequenceType("xs:boolean", None, None)
+_SEVERAL = frozenset(("tokenize", "string-to-codepoints", "index-of"))
+# Functions that convert to a type are called so, to one of one item AS_ONE.
+AS_ONE, AS_ALL = f"{braced(WRITTEN_OUT)}one-", f"{braced(WRITTEN_OUT)}all-"
+_ONE = (ResultKind.STRING, ResultKind.NUMBER, ResultKind.BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A function that is written down: its parameters' names in the tree, and its body, which is
+    what it yields by its declared type already."""
+
+    parameters: tuple[str, ...]
+    types: tuple[ast.SequenceType | None, ...]
+    body: ast.Expression
+    takes_nodes: bool = False
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """The variables around it that it is about."""
+        return tuple(sorted(self.body.free_variables() - {*self.parameters}))
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no call of it is an error."""
+        nodes = self.parameters if self.takes_nodes else ()
+        return not any(self.types) and self.body.is_sure(nodes)
+
+
+def bound(name: str, value: ast.Expression, body: ast.Expression) -> ast.Expression:
+    """``body`` with a variable; an error of the value is one of the whole."""
+    case = ast.TypeCase(name, (ast.ANY_ITEMS,), body)
+    return ast.Typeswitch(value, (case, ast.TypeCase("", (), ast.EMPTY)))
+
+
+def applied(function: Inline, values: Iterable[ast.Expression], convert: Convert) -> ast.Expression:
+    """A call of it."""
+    arguments = zip(function.parameters, function.types, values, strict=True)
+    body = function.body
+    for name, type_, value in reversed(tuple(arguments)):
+        body = bound(name, value if type_ is None else convert(value, type_), body)
+    return body
+
+
+def for_each(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
+    if function.is_sure and items.is_sure():
+        return ast.Flwor((ast.ForClause(function.parameters[0], items),), None, function.body)
+    return ast.SimpleMap(items, applied(function, (ast.DOT,), means.convert))
+
+
+def filtered(items: ast.Expression, function: Inline, means: Means) -> ast.Expression:
+    condition = function.body
+    is_condition = condition.is_boolean()
+    if is_condition and function.is_sure and items.is_sure():
+        (name,) = function.parameters
+        return ast.Flwor((ast.ForClause(name, items),), condition, ast.variable(name))
+    is_bare = not any(function.types)
+    item = function.parameters[0] if is_bare else means.fresh("item")
+    truth = condition if is_bare else applied(function, (ast.variable(item),), means.convert)
+    if not is_condition:
+        truth = means.convert(truth, _TRUTH)
+    chosen = ast.Conditional(truth, ast.variable(item), ast.EMPTY)
+    return ast.SimpleMap(items, bound(item, ast.DOT, chosen))
+
+
+def sorted_by(items: ast.Expression, function: Inline | None, means: Means) -> ast.Expression:
+    """In the order of keys, which are sequences: the first values that differ decide."""
+    if function is None:
+        name = means.fresh("item")
+        function = Inline((name,), (None,), ast.variable(name))
+    name = function.parameters[0]
+    key = function.body
+    parts = key.parts if isinstance(key, ast.Sequence) else (key,)
+    are_single = all(_is_single(part, name) for part in parts)
+    count = len(parts) if are_single else KEYS_MAX
+    name_of_items = "" if items.is_sure() else means.fresh("items")
+    source = ast.variable(name_of_items) if name_of_items else items
+    is_bare = not any(function.types)
+    each = name if is_bare else means.fresh("item")
+    value = key if is_bare else applied(function, (ast.variable(each),), means.convert)
+    clauses: tuple[ast.ForClause | ast.LetClause, ...] = (ast.ForClause(each, source),)
+    order = tuple(ast.OrderKey(value) for _ in range(1) if count == 1)
+    if count != 1:
+        known = means.fresh("key")
+        clauses += (ast.LetClause(known, ast.FunctionCall("data", (value,))),)
+        parts = tuple(
+            ast.FunctionCall(
+                "subsequence", (ast.variable(known), ast.Literal(place), ast.Literal(1))
+            )
+            for place in range(1, count + 1)
+        )
+        order = tuple(map(ast.OrderKey, parts))
+    found: ast.Expression = ast.Flwor(clauses, None, ast.variable(each), order)
+    if not (function.is_sure and are_single):
+        asked = value
+        if not are_single:
+            many = ast.FunctionCall("count", (ast.FunctionCall("data", (value,)),))
+            error = ast.FunctionCall("error", ())
+            asked = ast.Conditional(
+                ast.Comparison(many, Operator.GT, ast.Literal(KEYS_MAX)), error, value
+            )
+        keys = ast.SimpleMap(source, bound(each, ast.DOT, ast.FunctionCall("data", (asked,))))
+        found = bound("", keys, found)
+    return bound(name_of_items, items, found) if name_of_items else found
+
+
+def for_each_pair(
+    one: ast.Expression, other: ast.Expression, function: Inline, means: Means
+) -> ast.Expression:
+    """The pairs of the first halves, then those of the second ones."""
+    names = means.fresh("left"), means.fresh("right")
+    left, right = map(ast.variable, names)
+    captured = function.captured
+    outer = tuple(map(ast.variable, captured))
+
+    def body(called: Callable[..., ast.Expression]) -> ast.Expression:
+        counts = tuple(ast.FunctionCall("count", (each,)) for each in (left, right))
+        middle = ast.Operation(
+            "idiv", (ast.FunctionCall("min", (ast.Sequence(counts),)), ast.Literal(2))
+        )
+        halves = (_halves(each, middle) for each in (left, right))
+        pairs = ast.Sequence(tuple(called(*half, *outer) for half in zip(*halves, strict=True)))
+        heads = tuple(ast.FunctionCall("head", (each,)) for each in (left, right))
+        is_there = ast.And(tuple(ast.FunctionCall("exists", (each,)) for each in (left, right)))
+        last = ast.Conditional(is_there, applied(function, heads, means.convert), ast.EMPTY)
+        are_many = ast.And(
+            tuple(ast.Comparison(each, Operator.GT, ast.Literal(1)) for each in counts)
+        )
+        return ast.Conditional(are_many, pairs, last)
+
+    return means.declare((*names, *captured), body, (one, other, *outer))
+
+
+def folded(
+    items: ast.Expression,
+    zero: ast.Expression,
+    is_left: bool,
+    function: Inline,
+    means: Means,
+) -> ast.Expression:
+    """The second half of what the first half comes to, or the other way round: so calls in
+    each other are as few as the halves are."""
+    names = means.fresh("items"), means.fresh("start")
+    whole, start = map(ast.variable, names)
+    captured = function.captured
+    outer = tuple(map(ast.variable, captured))
+
+    def body(called: Callable[..., ast.Expression]) -> ast.Expression:
+        count = ast.FunctionCall("count", (whole,))
+        halves = _halves(whole, ast.Operation("idiv", (count, ast.Literal(2))))
+        first, second = halves if is_left else halves[::-1]
+        both = called(second, called(first, start, *outer), *outer)
+        values = (start, whole) if is_left else (whole, start)
+        one = applied(function, values, means.convert)
+        last = ast.Conditional(ast.FunctionCall("exists", (whole,)), one, start)
+        return ast.Conditional(ast.Comparison(count, Operator.GT, ast.Literal(1)), both, last)
+
+    return means.declare((*names, *captured), body, (items, zero, *outer))
+
+
+def _halves(items: ast.Expression, middle: ast.Expression) -> tuple[ast.Expression, ast.Expression]:
+    behind = ast.Operation("+", (middle, ast.Literal(1)))
+    first = ast.FunctionCall("subsequence", (items, ast.Literal(1), middle))
+    return first, ast.FunctionCall("subsequence", (items, behind))
+
+
+def _is_single(expression: ast.Expression, item: str) -> bool:
+    """Whether its value is one item at most; ``item`` is a variable of which that is known."""
+    if expression.is_location:
+        are_single = all(step.is_single for step in expression.steps)
+        return expression.refers() == item and are_single
+    match expression:
+        case ast.FunctionCall(name):
+            is_known = name in FUNCTIONS and FUNCTIONS[name].result in _ONE
+            return (is_known or name in TYPES) and name not in _SEVERAL
+        case ast.Operation(name):
+            return name not in ("|", "intersect", "except", "to")
+        case ast.UserCall(name):
+            return name.startswith(AS_ONE)
+    return isinstance(expression, ast.Literal | ast.Cast) or expression.is_boolean()
+
 
 _UPDATES = frozenset(("copy", "delete", "insert", "rename", "replace"))
 _OPENING_WORDS = frozenset(
@@ -222,11 +678,26 @@ _CONDITIONS: dict[object, _Known] = {}
 _PROLOGS: dict[str, dict[str, str]] = {}
 
 
-class QueryParser(OperatorParser):
-    """The whole language, on top of paths and operators; one parser reads one text."""
+class QueryParser(TokenParser):
+    """Recursive descent over one text; ``scope`` is replaced and restored on the way down."""
+
+    word_form = "'{}'"
 
     def __init__(self, text: str, limits: ProfileLimits) -> None:
-        super().__init__(text, limits)
+        super().__init__(limits)
+        self.lexer = Lexer(text)
+        self.scope = Scope(dict(INITIAL_NAMESPACES), {})
+        self.function_namespace = FUNCTION_NAMESPACE  # of a call without a prefix
+        # Declared variables: with its size what stands where the name does, None for a call.
+        self.declared: dict[str, tuple[ast.Expression, int] | None] = {}
+        self.renamed: dict[str, str] = {}  # variables in the tree: what the text calls them
+        # Variables that are in no tree: what stands where the name does.
+        self.stands_for: dict[str, ast.Expression | FunctionText] = {}
+        self.hidden: frozenset[str] = frozenset()  # variables around that the text cannot name
+        self.strips_space = True  # of constructors, where it is alone between tags and braces
+        self.empty_greatest = False  # in order by, where nothing is said
+        self._steps = 0
+        self._places: dict[int, tuple[ast.Expression, int]] = {}  # by the identity of what is there
         # Of the whole profile, with their flags, and what they come to; see ProfileLimits.
         self._patterns: frozenset[tuple[str, ...]] = frozenset()
         self._ranges = 0
@@ -250,6 +721,746 @@ class QueryParser(OperatorParser):
         self._misplaced: dict[int, tuple[ast.Update, Token]] = {}
         self._ends: dict[int, int] | None = None  # of brackets, by where what is in them begins
         self._spaces: tuple[dict[str, str], frozenset[tuple[str, str]]] = {}, frozenset()
+
+    def path(self) -> ast.Expression:
+        """A path with any origin, or a primary expression alone; the next token begins it."""
+        start = self.lexer.peek()
+        if start.text in _SLASHES:
+            current: ast.Expression = ast.MESSAGE
+            if start.text == "/":
+                following = self.lexer.peek_second()
+                if not self._begins_step(following):
+                    self.lexer.take()
+                    return current
+        else:
+            current = self._first_step(start)
+        if self.lexer.peek().text in _SLASHES:
+            kinds = self.kinds_of(current)
+            while (slash := self.lexer.peek()).text in _SLASHES:
+                self.lexer.take()
+                self._check_navigable(kinds, slash)
+                current, kinds = self._next_step(current, kinds, slash.text == "//")
+        return current
+
+    def nested(self, token: Token) -> _Nested:
+        """The level of nesting that begins at a token."""
+        self.enter(token)
+        return _Nested(self)
+
+    def kinds_of(self, expression: ast.Expression) -> Kinds:
+        return expression.kinds(self.scope.variables, self.scope.context)
+
+    def at(self, place: Token, expression: Placed) -> Placed:
+        """An expression that may be an error, with its place."""
+        self._places[id(expression)] = expression, place.offset
+        return expression
+
+    def place_of(self, parts: Iterable[ast.Expression]) -> int:
+        """The place of the innermost of expressions in each other that has one."""
+        places = [self._places[id(part)][1] for part in parts if id(part) in self._places]
+        return places[-1] if places else 0
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether one level of nesting has begun, and none in it."""
+        return self._depth == 1
+
+    def expect_string(self, what: str) -> str:
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.STRING:
+            raise self.unexpected(what)
+        return self.string_value(self.lexer.take())
+
+    def string_value(self, token: Token) -> str:
+        """What a string literal says: doubled quotation marks and references resolved."""
+        quote = token.text[0]
+        return expand_references(self.lexer.text, token.offset + 1, token.end - 1, doubled=quote)
+
+    def meant(self, token: Token, expected: str) -> str:
+        return instead_of(self.lexer.text, token.offset, token.text) or expected
+
+    def namespace_of(self, prefix: str, offset: int) -> str:
+        namespace = self.scope.namespaces.get(prefix)
+        if namespace is None:
+            what = f"the prefix '{prefix}' is not declared"
+            wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+            raise self.refusal("undeclared-prefix", what, offset, wanted)
+        return namespace
+
+    def resolved(self, token: Token, default: str = "") -> tuple[str, str]:
+        """Namespace and local name of a name; ``default``: without a prefix."""
+        if token.text.startswith("Q{"):
+            return self.qualified_uri(token), token.text[token.text.index("}") + 1 :]
+        prefix, colon, local = token.text.rpartition(":")
+        return self.namespace_of(prefix, token.offset) if colon else default, local
+
+    def schema_type(self, token: Token) -> str:
+        """The local name of a type of XML Schema; "" for another name."""
+        prefix, _, local = token.text.rpartition(":")
+        is_prefixed = token.kind is TokenKind.NAME and bool(prefix)
+        is_one = is_prefixed and self.namespace_of(prefix, token.offset) == SCHEMA_NAMESPACE
+        return local if is_one else ""
+
+    def qualified_uri(self, token: Token) -> str:
+        """The namespace of a token ``Q{uri}name`` or ``$Q{uri}name``."""
+        start = token.end - len(token.text)
+        end = start + token.text.index("}")
+        uri = expand_references(self.lexer.text, start + 2, end)
+        return self.checked_uri(" ".join(uri.split()), token.offset)
+
+    def checked_uri(self, uri: str, offset: int) -> str:
+        if uri == ast.ANY:
+            raise self.refusal("syntax", "'*' is not a namespace", offset, "the URI of a namespace")
+        if len(uri) > self.limits.uri_max:
+            raise self.refusal(
+                "too-long", f"a namespace of more than {self.limits.uri_max} characters", offset
+            )
+        return uri
+
+    def no_value(self, token: Token) -> ProfileRefused:
+        """For a function where a value stands."""
+        return self.refusal("unsupported", NO_FUNCTION_VALUE, token.offset, FUNCTIONS_PLACE)
+
+    # -- origins and steps
+
+    def _begins_step(self, token: Token) -> bool:
+        if token.kind is TokenKind.SYMBOL:
+            return token.text in ("*", "@", ".", "..", "(", "<")
+        return token.kind is not TokenKind.END
+
+    def _first_step(self, start: Token) -> ast.Expression:
+        origin = self._origin() or self.primary()
+        if origin is not None:
+            return self._filtered(origin)
+        if not self.scope.context:
+            second = self.lexer.peek_second()
+            if start.is_word("for", "let") and second.kind is TokenKind.NAME:
+                raise self.refusal(
+                    "syntax", f"unexpected {second}", second.offset, f"a variable: ${second.text}"
+                )
+            what = f"{start} is a relative path and nothing is there that it could start from"
+            wanted = "a path that starts with a variable or with '/'"
+            raise self.refusal("no-context", what, start.offset, wanted)
+        return ast.DOT.with_step(self._step(self.scope.context, descendant=False))
+
+    def _next_step(
+        self, current: ast.Expression, kinds: Kinds, descendant: bool
+    ) -> tuple[ast.Expression, Kinds]:
+        """``current``, which is of ``kinds``, with the step behind ``/`` or ``//``; its kinds."""
+        if not self._is_plain_step():
+            outer = self.scope
+            deep = current.with_step(ast.ANY_DEPTH) if descendant else current
+            self.scope = outer.with_context(self.kinds_of(deep) or ANYTHING)
+            right = self._inner_primary()
+            self.scope = outer
+            if right is not None:
+                mapped = ast.Mapped(deep, right)
+                return mapped, self.kinds_of(mapped)
+        token = self.lexer.peek()
+        step = self._step(kinds, descendant)
+        current = current.with_step(step)
+        self._count_steps(0, token, len(current.steps))
+        if step.axis is None and step.kind is ast.NodeKind.ELEMENT:
+            return current, step.kinds_from(kinds)
+        return current, self.kinds_of(current)
+
+    def _is_plain_step(self) -> bool:
+        """Whether the next tokens can only be a step of an axis."""
+        token = self.lexer.peek()
+        if token.kind is TokenKind.NAME:
+            following = self.lexer.peek_second()
+            return following.kind is TokenKind.END or (
+                following.kind is TokenKind.SYMBOL and following.text not in ("(", "{")
+            )
+        return token.kind is TokenKind.END or (
+            token.kind is TokenKind.SYMBOL and token.text not in ("(", "<")
+        )
+
+    def _inner_primary(self) -> ast.Expression | None:
+        """A step that is an expression, with its filters."""
+        is_variable = self.lexer.peek().kind is TokenKind.VARIABLE
+        primary = self._origin() if is_variable else self.primary()
+        return None if primary is None else self._filtered(primary)
+
+    def _filtered(self, origin: ast.Expression) -> ast.Expression:
+        """With the predicates behind it."""
+        if self.lexer.peek().text != "[":
+            return origin
+        predicates = self._predicates(self.kinds_of(origin))
+        return origin.with_filter(ast.LocationStep(False, ast.NodeKind.SELF, None, predicates))
+
+    def _origin(self) -> ast.Expression | None:
+        """A variable or ``.``, where a path can start; what a declared variable stands for."""
+        token = self.lexer.peek()
+        if token.kind is TokenKind.VARIABLE:
+            self.lexer.take()
+            if token.text == MESSAGE_VARIABLE:
+                return ast.MESSAGE
+            name = self.bound_name(self.variable_name(token))
+            if name in self.stands_for:
+                return self.meaning(name, token)
+            if name not in self.scope.variables:
+                if name in self.declared:
+                    return self._declared_value(name, token)
+                self._refuse_variable(token)
+            return ast.variable(name)
+        if token.text == "." and self.scope.context:
+            self.lexer.take()
+            return ast.DOT
+        return None
+
+    def variable_name(self, token: Token) -> str:
+        """The name of a variable as it stands in the tree: ``name`` or ``Q{uri}name``."""
+        namespace, local = self.resolved(token)
+        return braced(namespace) + local if namespace else local
+
+    def bound_name(self, name: str) -> str:
+        """What the variable that a name means here is called in the tree: the innermost one."""
+        if self.renamed or self.hidden:
+            for bound in reversed(self.scope.variables):
+                if self.renamed.get(bound, bound) == name and bound not in self.hidden:
+                    return bound
+        return "" if name in self.hidden else name
+
+    def _declared_value(self, name: str, token: Token) -> ast.Expression:
+        """In its place; what that makes of the text counts as if it were written there."""
+        declared = self.declared[name]
+        if declared is None:
+            return self.variable_call(name)
+        value, steps = declared
+        self._count_steps(steps, token)
+        return value
+
+    def _count_steps(self, steps: int, token: Token, of_path: int = 0) -> None:
+        """So many more in the profile; ``of_path``: that one path has now."""
+        self._steps += steps
+        limits = self.limits
+        if self._steps > limits.all_steps_max or of_path > limits.steps_max:
+            most = limits.steps_max if of_path > limits.steps_max else limits.all_steps_max
+            raise self.refusal("too-many-steps", f"more than {most} steps", token.offset)
+
+    def _refuse_variable(self, token: Token) -> NoReturn:
+        known = ", ".join(
+            f"${name}" for name in (MESSAGE_VARIABLE, *self.declared, *self.scope.variables)
+        )
+        raise self.refusal(
+            "unbound-variable", f"the variable ${token.text} is not bound", token.offset, known
+        )
+
+    def _check_navigable(self, kinds: Kinds, token: Token) -> None:
+        if kinds and not kinds & NODES:
+            raise self.refusal("type", f"{token} needs nodes, this is a value", token.offset)
+
+    def _step(self, kinds: Kinds, descendant: bool) -> ast.LocationStep:
+        token = self.lexer.peek()
+        self._count_steps(1, token)
+        is_child = token.text == "child" and self.lexer.peek_second().text == "::"
+        axis = self._axis()
+        kind, test = self._node_test(axis)
+        if is_child and kind in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.SELF, ast.NodeKind.PARENT):
+            raise self.refusal("type", "no child is selected by this", token.offset, "a name")
+        step = ast.LocationStep(descendant, kind, test, (), axis)
+        if axis is not None:
+            step = step.normal()
+        if descendant and (step.axis or kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT)):
+            kinds = ast.ANY_DEPTH.kinds_from(kinds)
+        selected = step.kinds_from(kinds)
+        if kinds and not selected and self.limits.idle_paths_refused:
+            raise self.refusal("idle-path", f"{token} can never select anything here", token.offset)
+        predicates = self._predicates(selected)
+        if not predicates:
+            return step
+        if step.axis is not axis and any(one.is_positional() for one in predicates):
+            return ast.LocationStep(descendant, kind, test, predicates, axis)
+        return ast.LocationStep(step.descendant, step.kind, step.test, predicates, step.axis)
+
+    def _axis(self) -> ast.Axis | None:
+        """An axis written out, taken; child and attribute are the kinds of their steps."""
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.NAME or self.lexer.peek_second().text != "::":
+            return None
+        if token.text in ("child", "attribute"):
+            self.lexer.take()
+            if token.text == "child":
+                self.lexer.take()
+            return None
+        axis = _AXES.get(token.text)
+        if axis is None:
+            close = get_close_matches(token.text, (*_AXES, "child", "attribute"), n=1)
+            if token.text == "namespace":
+                reason = LEFT_OUT["in-scope-prefixes"]
+                what = f"the axis namespace:: is not in the profile language: {reason[0]}"
+                raise self.refusal("unsupported", what, token.offset, reason[1])
+            raise self.refusal(
+                "syntax",
+                f"the axis {token.text}:: is not in the profile language",
+                token.offset,
+                f"{close[0]}::" if close else "child::, descendant::, parent:: and the like",
+            )
+        self.lexer.take()
+        self.lexer.take()
+        return axis
+
+    def _node_test(self, axis: ast.Axis | None) -> tuple[ast.NodeKind, ast.NameTest | None]:
+        token = self.lexer.peek()
+        if axis is None:
+            if token.text == ".":
+                self.lexer.take()
+                return ast.NodeKind.SELF, None
+            if token.text == "..":
+                self.lexer.take()
+                return ast.NodeKind.PARENT, None
+            if token.text in ("@", "::"):
+                self.lexer.take()
+                return self._attribute_test()
+        if token.kind is TokenKind.NAME and self.lexer.peek_second().text == "(":
+            return self._kind_test(token)
+        return ast.NodeKind.ELEMENT, self._name_test(attribute=False)
+
+    def _attribute_test(self) -> tuple[ast.NodeKind, ast.NameTest | None]:
+        token = self.lexer.peek()
+        if token.kind is TokenKind.NAME and self.lexer.peek_second().is_symbol("("):
+            kind, test = self._kind_test(token, attribute=True)
+            if kind not in (ast.NodeKind.ATTRIBUTE, ast.NodeKind.NODE):
+                raise self.refusal(
+                    "type", f"{token} can never select an attribute", token.offset, "a name or '*'"
+                )
+            return ast.NodeKind.ATTRIBUTE, test or ast.ANY_NAME
+        return ast.NodeKind.ATTRIBUTE, self._name_test(attribute=True)
+
+    def _kind_test(
+        self, token: Token, *, attribute: bool = False
+    ) -> tuple[ast.NodeKind, ast.NameTest | None]:
+        kind = KIND_TESTS.get(token.text)
+        if token.text in SCHEMA_TESTS:
+            self._refuse_schema_test()
+        if token.text == "item":
+            raise self.unsupported(f"{token.text}() is", token, "node(), element() or '*'")
+        if kind is None:
+            raise self.unexpected(_STEP)
+        self.lexer.take()
+        self.lexer.take()
+        inside = self.lexer.peek()
+        test = ast.ANY_NAME if kind in (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE) else None
+        if kind is ast.NodeKind.PROCESSING_INSTRUCTION and not inside.is_symbol(")"):
+            target = self.lexer.take()
+            is_string = target.kind is TokenKind.STRING
+            if not is_string and (target.kind is not TokenKind.NAME or ":" in target.text):
+                raise self.refusal("syntax", f"unexpected {target}", target.offset, "a target")
+            name = " ".join(self.string_value(target).split()) if is_string else target.text
+            if not is_colonless_name(name):
+                raise self.refusal("type", "this is no target", target.offset, "a name without ':'")
+            test = ast.NameTest("", name)
+        elif test is not None and not inside.is_symbol(")"):
+            test = self._name_test(attribute=attribute or kind is ast.NodeKind.ATTRIBUTE)
+            if self.lexer.peek().is_symbol(","):
+                self._type_of_test(self.lexer.take(), kind)
+        if kind is ast.NodeKind.DOCUMENT and inside.is_word("element", "schema-element"):
+            self._kind_test(inside)
+            raise self.unsupported("a test in document-node() is", inside, "')'")
+        self.expect(")")
+        return kind, test
+
+    def _refuse_schema_test(self) -> NoReturn:
+        """``schema-element(name)``: there is no schema that could declare one."""
+        word = self.lexer.take()
+        self.expect("(")
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.NAME or "*" in token.text:
+            raise self.unexpected("a name")
+        self._name_test(attribute=word.text == "schema-attribute")
+        what = f"{word.text}({token.text}) is declared by no schema (XPST0008)"
+        raise self.refusal("unsupported", what, word.offset, "element() or attribute()")
+
+    def _type_of_test(self, place: Token, kind: ast.NodeKind) -> None:
+        """``element(a, xs:untyped)``: what every element, or attribute, of a message is."""
+        token = self.lexer.take()
+        local = self.schema_type(token)
+        if local not in _UNTYPED[kind]:
+            if local in _TYPES or type_result(f"xs:{local}"):
+                raise self.unsupported("a type in a test is", place, "the name alone")
+            what = f"there is no type {token.text} (XPST0008)"
+            raise self.refusal("unsupported", what, place.offset, "the name alone")
+        if kind is ast.NodeKind.ELEMENT:
+            self.takes("?")
+
+    def _name_test(self, *, attribute: bool) -> ast.NameTest:
+        token = self.lexer.peek()
+        if token.text == "*":
+            self.lexer.take()
+            return ast.ANY_NAME
+        if token.kind is not TokenKind.NAME:
+            what = "the name of an attribute" if attribute else "a step"
+            raise self.unexpected(f"{what}: a name or '*'" if attribute else _STEP)
+        self.lexer.take()
+        if token.text.startswith("*:"):
+            if token.text == "*:*":
+                raise self.refusal("syntax", "'*:*' is not a name test", token.offset, "'*'")
+            return ast.NameTest(ast.ANY, token.text[2:])
+        return ast.NameTest(*self.resolved(token, "" if attribute else self.scope.namespaces[""]))
+
+    def _predicates(self, context: Kinds) -> tuple[ast.Expression, ...]:
+        if self.lexer.peek().text != "[":
+            return ()
+        predicates: list[ast.Expression] = []
+        outer = self.scope
+        while self.lexer.peek().text == "[":
+            self.enter(self.lexer.take())
+            self.scope = outer.with_context(context or ANYTHING)  # of nothing there is none
+            if self.lexer.peek().text == "]":
+                raise self.unexpected("a condition")
+            predicates.append(self.condition())
+            self.scope = outer
+            self.expect("]", " or an operator")
+            self.leave()
+        return tuple(predicates)
+
+    def sequence_type(self) -> ast.SequenceType:
+        token = self.lexer.peek()
+        if token.kind is not TokenKind.NAME:
+            raise self.unexpected("a type")
+        if self.lexer.peek_second().is_symbol("("):
+            if token.text in ("item", "empty-sequence"):
+                self.lexer.take()
+                self.lexer.take()
+                self.expect(")")
+                found = ast.SequenceType(token.text, None, None)
+                return found if token.text == "empty-sequence" else self._occurring(found)
+            if token.text == "function":
+                raise self.no_value(token)
+            if token.text not in KIND_TESTS and token.text not in SCHEMA_TESTS:
+                what = f"there is no type {token.text}()"
+                raise self.refusal("syntax", what, token.offset, "node()")
+            kind, test = self._kind_test(token)
+            return self._occurring(ast.SequenceType("node", kind, test))
+        self.lexer.take()
+        local = self.schema_type(token)
+        if f"xs:{local}" not in _ATOMIC:
+            is_known = type_result(f"xs:{local}") is not None
+            what = f"the type {token.text} is not in the profile language"
+            code = "" if is_known or local == "NOTATION" else " (XPST0051)"
+            expected = ", ".join(sorted(_ATOMIC))
+            raise self.refusal("unsupported", what + code, token.offset, expected)
+        return self._occurring(ast.SequenceType(f"xs:{local}", None, None))
+
+    def _occurring(self, item: ast.SequenceType) -> ast.SequenceType:
+        token = self.lexer.peek()
+        if not token.is_symbol("?", "*", "+"):
+            return item
+        self.lexer.take()
+        return ast.SequenceType(item.name, item.kind, item.test, token.text)
+
+    def binary(self, least: int) -> ast.Expression:
+        """Operators of the level ``least`` and tighter ones (precedence climbing: one call for
+        each operand, not one for each level, since profiles may be nested deeply)."""
+        start = self.lexer.peek()
+        left = self._unary() if start.text in ("-", "+") else self._mapped()
+        while self.lexer.peek().is_symbol("=>") and self._calls(self.lexer.peek_second()):
+            self.lexer.take()
+            left = self.arrow_call(left)
+        if self.lexer.peek().text in _TYPE_OPERATORS:
+            left = self._cast(left)
+        while (level := self._next_level()) >= least:
+            token = self._take_operator()
+            if level == WORDS_LEVEL:
+                left = self._contains_text(start, left)
+                continue
+            right = self.binary(level + 1)
+            if level < COMPARISON_LEVEL:
+                parts = [left, right]
+                while self._next_level() == level:
+                    self._take_operator()
+                    parts.append(self.binary(level + 1))
+                left = joined(ast.And if level else ast.Or, parts)
+                if not all(self.kinds_of(part) & _SURE for part in parts):
+                    left = self.at(start, left)
+                continue
+            left = self._joined(start, left, token, right)
+            if level in (COMPARISON_LEVEL, RANGE_LEVEL):
+                self._refuse_another(level)
+        return left
+
+    def _calls(self, token: Token) -> bool:
+        return token.kind is TokenKind.NAME and self.lexer.after(token).is_symbol("(")
+
+    def _mapped(self) -> ast.Expression:
+        """A path, or several with ``!`` between them."""
+        left = self.path()
+        while self.takes("!"):
+            outer = self.scope
+            self.scope = outer.with_context(self.kinds_of(left) or ANYTHING)
+            left = ast.SimpleMap(left, self.path())
+            self.scope = outer
+        return left
+
+    def _next_level(self) -> int:
+        """The level of the operator that follows, -1 if none does."""
+        token = self.lexer.peek()
+        level = LEVEL_OF.get(token.text, -1)
+        return -1 if token.kind is TokenKind.VARIABLE else level
+
+    def _take_operator(self) -> Token:
+        self._refuse_end_tag(self.lexer.peek())
+        return self.lexer.take()
+
+    def _joined(
+        self, start: Token, left: ast.Expression, token: Token, right: ast.Expression
+    ) -> ast.Expression:
+        if token.text == "||":
+            return self.at(token, ast.FunctionCall("concat", (left, right)))
+        self._check_operands(start, left, token, right)
+        if token.text in GENERAL:
+            return ast.Comparison(left, GENERAL[token.text], right)
+        name = "|" if token.text == "union" else token.text
+        return self.at(token, ast.Operation(name, (left, right)))
+
+    def _refuse_another(self, level: int) -> None:
+        following = self.lexer.peek()
+        if self._next_level() == level:
+            raise self.refusal(
+                "syntax",
+                "a comparison of a comparison"
+                if level == COMPARISON_LEVEL
+                else "a range of ranges",
+                following.offset,
+                "'and' between two comparisons" if level == COMPARISON_LEVEL else "one 'to'",
+            )
+
+    def _refuse_end_tag(self, token: Token) -> None:
+        if token.text == "<" and self.lexer.text.startswith("</", token.offset):
+            what = "an end tag in an expression"
+            wanted = "'}' before it; for a comparison, white space after '<'"
+            raise self.refusal("syntax", what, token.offset, wanted)
+
+    # -- words: a subset of XQuery Full Text
+
+    def _contains_text(self, start: Token, source: ast.Expression) -> ast.Expression:
+        """The words behind ``contains``, which one item of ``source`` has to have: without
+        ``ftand`` and its like a call, else ``source[…]`` of calls about the context item, or
+        these calls about ``source`` where that is one item at most."""
+        self.expect_word("text")
+        self._check_words(start, source)
+        at_most_one = source.is_at_most_one()
+        words = self.lexer.peek()
+        found = self._any_words(source if at_most_one else ast.DOT)
+        calls = [one for one in found.within() if isinstance(one, ast.FunctionCall)]
+        if at_most_one:
+            # Where there is no item, there is none that lacks a word.
+            is_negated = any(call.name == "not" for call in calls)
+            may_be_none = bool(source.steps)
+            return joined(ast.And, [source, found]) if is_negated and may_be_none else found
+        alternatives: list[ast.Expression] = [
+            self.at(words, replace(one, arguments=(source, one.arguments[1])))
+            for one in split(found, ast.Or)
+            if isinstance(one, ast.FunctionCall) and one.name in WORD_TESTS
+        ]
+        if len(alternatives) == len(split(found, ast.Or)):
+            return joined(ast.Or, alternatives)
+        if any(call.name in WORD_TESTS and call.arguments[1].uses_context() for call in calls):
+            what = "words that depend on the context item, beside ftand, ftor or ftnot, are"
+            raise self.unsupported(what, words, "strings, or variables")
+        step = ast.LocationStep(False, ast.NodeKind.SELF, None, (found,))
+        return ast.FunctionCall("exists", (source.with_filter(step),))
+
+    def _check_words(self, place: Token, operand: ast.Expression) -> None:
+        kinds = self.kinds_of(operand)
+        if kinds and not kinds & (NODES | ItemKind.STRING):
+            what = "'contains text' takes strings"
+            raise self.refusal("type", what, place.offset, "a path or a string")
+
+    def _any_words(self, source: ast.Expression) -> ast.Expression:
+        parts = [self._all_words(source)]
+        while self.takes_word("ftor"):
+            parts.append(self._all_words(source))
+        return joined(ast.Or, parts)
+
+    def _all_words(self, source: ast.Expression) -> ast.Expression:
+        parts = [self._words(source)]
+        while self.takes_word("ftand"):
+            parts.append(self._words(source))
+        return joined(ast.And, parts)
+
+    def _words(self, source: ast.Expression) -> ast.Expression:
+        token = self.lexer.peek()
+        found: ast.Expression
+        self.enter(token)
+        if self.takes_word("ftnot"):
+            found = ast.FunctionCall("not", (self._words(source),))
+        elif self.takes("("):
+            found = self._any_words(source)
+            self.expect(")", ", 'ftand' or 'ftor'")
+        else:
+            if token.kind is TokenKind.STRING:
+                words: ast.Expression = ast.Literal(self.string_value(self.lexer.take()))
+            elif token.is_symbol("{"):
+                words = self.enclosed()
+                self._check_words(token, words)
+            else:
+                raise self.unexpected("words: a string, '{', '(' or 'ftnot'")
+            mode = self.lexer.take().text if self.lexer.peek().is_word(*_MODES) else "any"
+            if mode in _MODES and self.lexer.peek().is_word(_MODES[mode]):
+                mode = f"{mode} {self.lexer.take().text}"
+            test = self._match_options(WordTest(mode))
+            each = split(words, ast.Sequence) if mode in ("any", "all") else ()
+            if not each or not all(isinstance(one, ast.Literal) for one in each):
+                each = (words,)
+            calls: list[ast.Expression] = [
+                self.at(token, ast.FunctionCall(test.name, (source, one))) for one in each
+            ]
+            found = joined(ast.And if test.every else ast.Or, calls)
+        self.leave()
+        token = self.lexer.peek()
+        if token.is_word(*_OPERATORS_LEFT_OUT):
+            raise self.unsupported(f"'{token.text}' of XQuery Full Text is", token, _WORDS_WANTED)
+        return found
+
+    def _match_options(self, test: WordTest) -> WordTest:
+        while self.takes_word("using"):
+            option: tuple[str, ...] = ()
+            while option not in _MATCH_OPTIONS:
+                token = self.lexer.peek()
+                option = (*option, token.text)
+                if not any(known[: len(option)] == option for known in _MATCH_OPTIONS):
+                    what = f"'using {' '.join(option)}' is"
+                    raise self.unsupported(what, token, ", ".join(map(" ".join, _MATCH_OPTIONS)))
+                self.lexer.take()
+            test = test._replace(**_MATCH_OPTIONS[option])
+        return test
+
+    # -- what operators can join
+
+    def _check_operands(
+        self, start: Token, left: ast.Expression, operator: Token, right: ast.Expression
+    ) -> None:
+        one, other = self.kinds_of(left), self.kinds_of(right)
+        text = operator.text
+        if text in _SET_OPERATORS:
+            if (one | other) & ATOMS and not (one | other) & ~ATOMS:
+                raise self.refusal(
+                    "type", f"'{text}' joins nodes, these are values", operator.offset, "paths"
+                )
+        elif text in _ARITHMETIC:
+            for kinds, beside in ((one, other), (other, one)):
+                is_moment = bool(kinds & TEMPORAL) and not kinds & ~TEMPORAL
+                if kinds in _NO_NUMBERS or (is_moment and not beside & _BESIDE_MOMENTS):
+                    what = f"'{text}' cannot reckon with a {_word(kinds)}"
+                    wanted = "a number, or number(…) around the string"
+                    raise self.refusal("type", what, operator.offset, wanted)
+        elif one and other:
+            self._check_comparable(start, one, operator, other)
+
+    def _check_comparable(self, start: Token, one: Kinds, operator: Token, other: Kinds) -> None:
+        """Two kinds of values that no schema can make comparable."""
+        if ItemKind.BOOLEAN in (one, other) and one != other and not (one | other) & ~ATOMS:
+            what = f"'{operator.text}' cannot compare a condition"
+            wanted = "the condition alone, or not(condition)"
+            raise self.refusal("type", what, operator.offset, wanted)
+        kinds = one | other
+        if {one, other} == {ItemKind.STRING, ItemKind.NUMBER}:
+            what = "a string is compared with a number"
+            wanted = "number(…) around the string, or quotation marks around the number"
+            raise self.refusal("type", what, start.offset, wanted)
+        if not one & other and not kinds & ~ATOMS and kinds in _PAIRS_OF_KINDS:
+            what = f"a {_word(one)} is compared with a {_word(other)}"
+            wanted = "a conversion, such as xs:date(…), around one of them"
+            raise self.refusal("type", what, start.offset, wanted)
+
+    def refuse_operator(self) -> None:
+        """Refuses what follows a complete condition and is an operator elsewhere."""
+        token = self.lexer.peek()
+        self.refuse_misspelt(token)
+
+    def refuse_misspelt(self, token: Token) -> None:
+        if token.kind is TokenKind.SYMBOL and token.text in _MISSPELT:
+            raise self.refusal(
+                "syntax", f"'{token.text}' is not an operator", token.offset, _MISSPELT[token.text]
+            )
+
+    # -- casts and signs
+
+    def _cast(self, operand: ast.Expression) -> ast.Expression:
+        while self.lexer.peek().is_word(*_TYPE_OPERATORS):
+            place = self.lexer.take()
+            word = place.text
+            if word in ("instance", "treat"):
+                self.expect_word("as" if word == "treat" else "of")
+                operand = self.at(place, ast.Typed(operand, self.sequence_type(), word == "treat"))
+                continue
+            castable = word == "castable"
+            self.expect_word("as")
+            token = self.lexer.take()
+            local = self.schema_type(token)
+            if type_result(f"xs:{local}") is None:
+                self._refuse_type(token, local)
+            optional = self.takes("?")
+            if local == "QName":
+                is_known = isinstance(operand, ast.Literal) and isinstance(operand.value, str)
+                operand = self.as_qname(operand, token, castable=castable)
+                if castable and is_known:
+                    continue
+            operand = self.at(place, ast.Cast(operand, f"xs:{local}", optional, castable))
+        return operand
+
+    def _refuse_type(self, token: Token, local: str) -> NoReturn:
+        """``local``: its name if it is in the namespace of the types of XML Schema."""
+        if self.lexer.peek().is_symbol("("):
+            raise self.refusal("syntax", f"{token}() is no type of values", token.offset, "xs:date")
+        code = " (XPST0080)" if local in ("NOTATION", "anyAtomicType") else ""
+        what = f"{token} is no type that can be cast to{code}"
+        raise self.refusal("unsupported", what, token.offset, type_suggestion(token.text))
+
+    def as_qname(
+        self, operand: ast.Expression, place: Token, *, castable: bool = False
+    ) -> ast.Expression:
+        """The operand of a cast to xs:QName: what the prefix of a name means is known here, so one
+        that is written down is ``QName("uri", "name")``; ``castable``: whether it is one."""
+        if isinstance(operand, ast.Literal) and isinstance(operand.value, str):
+            text = operand.value.strip(" \t\n\r")
+            prefix, _, _ = text.rpartition(":")
+            is_name = not lexical_fault(text, ast.NodeKind.ELEMENT)
+            namespace = self.scope.namespaces.get(prefix) if is_name else None
+            if castable:
+                return ast.FunctionCall("false" if namespace is None else "true", ())
+            if not is_name:
+                what = f"{text[:80]!r} is no name (FORG0001)"
+                raise self.refusal("name", what, place.offset, "a name")
+            if namespace is None:
+                what = f"the prefix '{prefix}' is not declared (FONS0004)"
+                wanted = f'declare namespace {prefix} = "…"; at the start of the profile'
+                raise self.refusal("name", what, place.offset, wanted)
+            return ast.FunctionCall("QName", (ast.Literal(namespace), ast.Literal(text)))
+        if self.kinds_of(operand) & (NODES | ItemKind.STRING):
+            raise self.unsupported(
+                "a name that is not written down, as an xs:QName, is", place, "QName(uri, name)"
+            )
+        return operand
+
+    def _unary(self) -> ast.Expression:
+        first = self.lexer.peek()
+        negative = False
+        signs = 0
+        while (token := self.lexer.peek()).is_symbol("-", "+"):
+            negative ^= self.lexer.take().text == "-"
+            signs += 1
+            if signs > self.limits.depth_max:
+                raise self.refusal("too-deep", "too many signs in a row", token.offset)
+        operand = self._mapped()
+        if signs and self.kinds_of(operand) in (ItemKind.STRING, ItemKind.BOOLEAN):
+            raise self.refusal("type", "a sign before what is no number", first.offset, "a number")
+        if not negative:
+            # An untyped value becomes a number, what is none an error.
+            is_number = not signs or self.kinds_of(operand) == ItemKind.NUMBER
+            if is_number:
+                return operand
+            negated = self.at(first, ast.Operation("negate", (operand,)))
+            return self.at(first, ast.Operation("negate", (negated,)))
+        if isinstance(operand, ast.Literal) and not isinstance(operand.value, str):
+            # An integer or a decimal has no negative zero.
+            value = operand.value
+            if value == 0 and not isinstance(value, float):
+                return operand
+            return ast.Literal(value.copy_negate() if isinstance(value, Decimal) else -value)
+        return self.at(first, ast.Operation("negate", (operand,)))
 
     # ---------------------------------------------------------------------------------------------
     # conditions and values: literals, calls, parentheses, ``if`` and ``some``

@@ -29,18 +29,11 @@ from typing import NamedTuple, TypeAlias
 
 from formats.characters import NAME, find_illegal_character
 from yfilter.errors import ProfileRefused
-from yfilter.language.blanks import MARK, Blank
+from yfilter.language import query_ast as ast
 from yfilter.language.constants import Constant, constants_in, first_fault
-from yfilter.language.query_ast import (
-    ANY,
-    Constructor,
-    Expression,
-    NameTest,
-    Profile,
-    Sequence,
-)
-from yfilter.language.query_lexer import NCNAME
 from yfilter.language.shapes import PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+from yfilter.language.tokens import NCNAME
+from yfilter.language.trees import MARK, Blank
 
 LENGTH_MAX = 2_048
 LEARNT_AT_ONCE_MAX = 256
@@ -131,8 +124,8 @@ class ShapeCache:
 
     def __init__(
         self,
-        parse: Callable[[str], Expression],
-        parse_template: Callable[[str], Expression] | None = None,
+        parse: Callable[[str], ast.Expression],
+        parse_template: Callable[[str], ast.Expression] | None = None,
         keys_max: int = KEYS_MAX,
     ) -> None:
         self._parse = parse
@@ -141,15 +134,15 @@ class ShapeCache:
         self._entries: dict[object, _Entry] = {}
         self._counters = dict.fromkeys(("read", "learnt", "unique", "forgotten"), 0)
 
-    def read(self, text: str) -> Profile:
+    def read(self, text: str) -> ast.Profile:
         """The profile that a text says; its tree is made when it is asked for."""
         self._counters["read"] += 1
         if _can_be_taken_apart(text):
             parts = self._plain_path(text) or self._shaped(text)
             if parts is not None:
-                return Profile.of_parts(parts, text)
+                return ast.Profile.of_parts(parts, text)
         self._counters["unique"] += 1
-        return Profile(self._parse(text), text)
+        return ast.Profile(self._parse(text), text)
 
     def _plain_path(self, text: str) -> PlainPath | None:
         """A path from the message of nothing but elements and predicates, step by step."""
@@ -250,23 +243,23 @@ class ShapeCache:
 def _has_fault(constants: Shaped) -> bool:
     """Whether one is an error; PERF: there are fewer dates than profiles with one."""
     whole = constants.fill()
-    assert isinstance(whole, Sequence)
+    assert isinstance(whole, ast.Sequence)
     return first_fault(Constant(part, part) for part in whole.parts) is not None
 
 
 @lru_cache(maxsize=STEPS_MAX)
 def bare_step(slash: str, name: str) -> PlainStep:
     """A step without predicates; there are few, so all paths share them."""
-    return slash == "//", NameTest(ANY if name == ANY else "", name), None
+    return slash == "//", ast.NameTest(ast.ANY if name == ast.ANY else "", name), None
 
 
 def _own_shape(constants: tuple[Constant, ...]) -> tuple[Shape, tuple[int, ...]]:
     """The shape of constants in a shape, and which of its words are theirs."""
-    shape, blanks = take_apart(Sequence(tuple(constant.value for constant in constants)))
+    shape, blanks = take_apart(ast.Sequence(tuple(constant.value for constant in constants)))
     return shape, tuple(blank.number for blank in blanks if isinstance(blank, Blank))
 
 
-def _is_one_step(tree: Expression) -> bool:
+def _is_one_step(tree: ast.Expression) -> bool:
     return len(tree.steps) == 1
 
 
@@ -333,16 +326,16 @@ def _number_of(word: Word, count: int) -> int | None:
     return number if 0 <= number < count else None
 
 
-def _holds_nested_constructor(expression: Expression) -> bool:
+def _holds_nested_constructor(expression: ast.Expression) -> bool:
     """Whether a constructor stands in the value of an attribute.
 
     Its text is passed over as if it were an expression while the end of the value is looked for, so
     that the same characters are read in two ways.
     """
     return any(
-        isinstance(inner, Constructor)
+        isinstance(inner, ast.Constructor)
         for one in expression.within()
-        if isinstance(one, Constructor)
+        if isinstance(one, ast.Constructor)
         for _, value in one.attributes
         for part in value
         if not isinstance(part, str)

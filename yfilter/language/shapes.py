@@ -26,7 +26,9 @@ from weakref import WeakValueDictionary
 from formats.names import QualifiedName
 from yfilter.language import query_ast as ast
 from yfilter.language import trees
-from yfilter.language.blanks import (
+from yfilter.language.functions import PATTERN_FUNCTIONS
+from yfilter.language.query_text import unparse
+from yfilter.language.trees import (
     MARK,
     Blank,
     BlankDecimal,
@@ -34,8 +36,6 @@ from yfilter.language.blanks import (
     BlankInteger,
     BlankString,
 )
-from yfilter.language.functions import PATTERN_FUNCTIONS
-from yfilter.language.query_text import unparse
 
 Word: TypeAlias = str | int | Decimal | float
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from operator import attrgetter, is_
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 Tree = TypeVar("Tree")
 Made = TypeVar("Made")
@@ -107,3 +108,40 @@ def split(tree: Tree, kind: type) -> tuple[Tree, ...]:
 def flat(parts: Iterable[Tree], kind: type) -> tuple[Tree, ...]:
     """With their parts in the place of those of the kind."""
     return tuple(one for part in parts for one in split(part, kind))
+
+
+# -------------------------------------------------------------------------------------------------
+# Blanks: the literals and names that stand in the tree of a shape for the words of a profile.
+
+
+# No text of a profile that is taken apart has this character: see shape_cache.py.
+MARK = "\U000effff"
+
+
+class NeedsWords(Exception):
+    """What is asked depends on the words of a profile, not on its shape alone."""
+
+
+class BlankString(str):
+    number: int
+
+
+class BlankInteger(int):
+    number: int
+
+    def __str__(self) -> str:
+        return f"{MARK}{self.number}{MARK}"
+
+
+class BlankDecimal(Decimal):
+    number: int
+
+    def __format__(self, specifier: str, context: object = None, /) -> str:
+        return f"{MARK}{self.number}.{MARK}"
+
+
+class BlankDouble(float):
+    number: int
+
+
+Blank: TypeAlias = BlankString | BlankInteger | BlankDecimal | BlankDouble

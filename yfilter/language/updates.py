@@ -24,9 +24,15 @@ from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.budget import deep_recursion
-from yfilter.language.constructed_names import lexical_fault, namespace_fault
-from yfilter.language.construction import ContentWriter, StartTag, checked_content, name_of_value
-from yfilter.language.evaluator import Evaluator
+from yfilter.language.evaluator import (
+    ContentWriter,
+    Evaluator,
+    StartTag,
+    checked_content,
+    lexical_fault,
+    name_of_value,
+    namespace_fault,
+)
 from yfilter.language.namespaces import INITIAL_NAMESPACES
 from yfilter.language.nodes import (
     Atom,

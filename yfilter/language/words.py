@@ -8,7 +8,7 @@ are found in it as parts of a string::
     "Warned" contains text "warn.*" using wildcards     " warn" in " warned "
 
 A word is a longest run of letters, marks and numbers (the categories L, M and N of Unicode, see
-character_sets.py), so every other character separates words.  Without regard to case, texts are
+patterns.py), so every other character separates words.  Without regard to case, texts are
 compared by the full case folding of Unicode.  A token is a longest run without white space.
 """
 
@@ -21,7 +21,7 @@ from functools import cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from yfilter.language.character_sets import (
+from yfilter.language.patterns import (
     category,
     characters_of,
     ranges_of,

@@ -35,14 +35,13 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from formats.names import XML_NAMESPACE, QualifiedName
 from yfilter.language import query_ast as ast
-from yfilter.language.comparison import MIRRORED
 from yfilter.language.failures import tells_failures
 from yfilter.language.function_library import STRING_FUNCTIONS, substring_at
-from yfilter.language.functions import FUNCTIONS
-from yfilter.language.item_kinds import ANYTHING, ATOMS, NODES
+from yfilter.language.functions import ANYTHING, ATOMS, FUNCTIONS, NODES
 from yfilter.language.matching_path import matching_part
 from yfilter.language.nodes import AnyUri
 from yfilter.language.patterns import compile_pattern
+from yfilter.language.query_ast import MIRRORED
 from yfilter.language.trees import by_identity, changed, split
 from yfilter.operators import items, returns
 from yfilter.operators import operators as op

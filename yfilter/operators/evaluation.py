@@ -6,9 +6,9 @@ from typing import Any
 
 from formats.element_stream import ElementStream
 from yfilter.language import query_ast as ast
-from yfilter.language.construction import Trees
+from yfilter.language.evaluator import Evaluator
+from yfilter.language.function_library import PARENT
 from yfilter.language.matching_path import matching_path
-from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType, Value, Variables
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
@@ -47,9 +47,9 @@ class Evaluation:
         self.scratch.restart()
 
     @property
-    def trees(self) -> Trees:
+    def trees(self) -> Evaluator:
         """The trees of the message, and the budget."""
-        found: Trees = self.scratch.evaluator()
+        found: Evaluator = self.scratch.evaluator()
         return found
 
     def value(

@@ -17,8 +17,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import qname
 from yfilter.language.budget import CALL_COST, POINTER_BYTES, deep_recursion
-from yfilter.language.construction import detached
-from yfilter.language.item_types import as_declared, is_of_type
+from yfilter.language.evaluator import as_declared, detached, is_of_type
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
     DOCUMENT,
@@ -417,7 +416,7 @@ class Called(op.Evaluated):
 
 
 # -------------------------------------------------------------------------------------------------
-# Constructors and parts; how they are written is in construction.py.
+# Constructors and parts; how they are written is in evaluator.py.
 
 
 class Closure:

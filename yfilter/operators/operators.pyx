@@ -36,8 +36,8 @@ from yfilter.language.budget import (
     too_many_visits,
     too_much_time,
 )
-from yfilter.language.comparison import MIRRORED
-from yfilter.language.construction import Trees
+from yfilter.language.query_ast import MIRRORED
+from yfilter.language.evaluator import Evaluator
 from yfilter.language.evaluator import effective_boolean
 from yfilter.language.function_library import (
     STRING_FUNCTIONS,
@@ -47,8 +47,7 @@ from yfilter.language.function_library import (
     rounded,
 )
 from yfilter.language.functions import FUNCTIONS, ArgumentKind, ResultKind, Signature
-from yfilter.language.general_comparison import some_pair
-from yfilter.language.item_types import as_declared, is_of_type
+from yfilter.language.evaluator import as_declared, is_of_type, some_pair
 from yfilter.language.nodes import (
     DOCUMENT,
     NODES,
@@ -291,7 +290,7 @@ cdef class Scratch:
         self._step = _FIRST_STEP
         self.octets = b""
         self._limits = limits
-        self._evaluator: Trees | None = None
+        self._evaluator: Evaluator | None = None
         self._is_spent = False
         self.strict = False
         self.begin(ElementStream())
@@ -545,7 +544,7 @@ cdef class Scratch:
     cpdef object evaluator(self):
         """The trees of the message at hand, and the budget of the evaluation."""
         if self._evaluator is None:
-            self._evaluator = Trees(self.columns._stream, self._limits, strict=self.strict)
+            self._evaluator = Evaluator(self.columns._stream, self._limits, strict=self.strict)
         elif self._is_spent:
             self._evaluator.renew()
         if self._is_spent:

@@ -15,7 +15,7 @@ from formats.xml_writer import XmlWriter, own_declarations
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.atoms import atom_text
 from yfilter.language.budget import NOT_BEGUN, too_many_tuples, too_many_visits
-from yfilter.language.construction import OWN_PREFIX, written
+from yfilter.language.evaluator import OWN_PREFIX, written
 from yfilter.language.nodes import (
     DOCUMENT,
     NODES,

@@ -43,16 +43,7 @@ from typing import TypeAlias
 
 from yfilter.engine.linear_paths import CONJUNCTION_LIMITS, Conjunction, StructuralStep
 from yfilter.errors import ProfileRefused
-from yfilter.language.query_ast import (
-    Expression,
-    FunctionCall,
-    LocationStep,
-    NameTest,
-    NodeKind,
-    Origin,
-    absolute,
-    relative,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.query_parser import parse_expression
 from yfilter.language.query_text import unparse
 
@@ -89,7 +80,7 @@ class Kept:
 
     steps: Steps
     kind: Kind
-    attribute: NameTest | None = None
+    attribute: ast.NameTest | None = None
     part: str = ""
 
     def __hash__(self) -> int:
@@ -99,8 +90,8 @@ class Kept:
     def __str__(self) -> str:
         steps = _location_steps(self.steps)
         if self.attribute is not None:
-            steps = (*steps, LocationStep(False, NodeKind.ATTRIBUTE, self.attribute))
-        path = unparse(relative(*steps))
+            steps = (*steps, ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, self.attribute))
+        path = unparse(ast.relative(*steps))
         part = f"{_RETURN}{self.part}" if self.part else ""
         return f"{self.kind.name.lower()} {path}{part}"
 
@@ -173,40 +164,42 @@ class Need:
         return need
 
 
-def looked_at(selection: Expression) -> Iterator[Kept]:
+def looked_at(selection: ast.Expression) -> Iterator[Kept]:
     """Of a condition that its element decides, from there: its attributes, or its text and string
     value."""
-    if selection.origin is Origin.CONTEXT:
+    if selection.origin is ast.Origin.CONTEXT:
         last = selection.steps[-1] if selection.steps else None
-        if last is not None and last.kind is NodeKind.ATTRIBUTE:
+        if last is not None and last.kind is ast.NodeKind.ATTRIBUTE:
             yield Kept((), Kind.ATTRIBUTE, last.test)
         else:
             yield Kept((), Kind.VALUE)
         for step in selection.steps:
-            if step.kind is NodeKind.SELF:
+            if step.kind is ast.NodeKind.SELF:
                 for predicate in step.predicates:
                     yield from looked_at(predicate)
-    elif isinstance(selection, FunctionCall) and not selection.arguments:
+    elif isinstance(selection, ast.FunctionCall) and not selection.arguments:
         yield Kept((), Kind.VALUE)  # string(), number(): of the element
     for part in selection.same_focus():
         yield from looked_at(part)
 
 
-def _location_steps(steps: Steps) -> tuple[LocationStep, ...]:
-    return tuple(LocationStep(descendant, NodeKind.ELEMENT, test) for descendant, test in steps)
+def _location_steps(steps: Steps) -> tuple[ast.LocationStep, ...]:
+    return tuple(
+        ast.LocationStep(descendant, ast.NodeKind.ELEMENT, test) for descendant, test in steps
+    )
 
 
-def _path_text(steps: Steps, attribute: NameTest | None = None) -> str:
+def _path_text(steps: Steps, attribute: ast.NameTest | None = None) -> str:
     """ "" for the document node."""
     found = _location_steps(steps)
     if attribute is not None:
-        found = (*found, LocationStep(False, NodeKind.ATTRIBUTE, attribute))
-    return unparse(absolute(*found)) if found else ""
+        found = (*found, ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, attribute))
+    return unparse(ast.absolute(*found)) if found else ""
 
 
 @lru_cache(maxsize=4096)
 def _parse_path(text: str) -> Steps:
-    return _steps_of(parse_expression(text, CONJUNCTION_LIMITS), Origin.MESSAGE) if text else ()
+    return _steps_of(parse_expression(text, CONJUNCTION_LIMITS), ast.Origin.MESSAGE) if text else ()
 
 
 @lru_cache(maxsize=4096)
@@ -218,24 +211,29 @@ def _parse_kept(text: str) -> Kept:
     attribute = None
     if kind is Kind.ATTRIBUTE and path.steps:
         last = path.steps[-1]
-        if last.descendant or last.kind is not NodeKind.ATTRIBUTE:
+        if last.descendant or last.kind is not ast.NodeKind.ATTRIBUTE:
             raise _no_need(text)
         attribute = last.test
     kept = Kept(
-        _steps_of(path, Origin.CONTEXT, 0 if attribute is None else 1), kind, attribute, part
+        _steps_of(path, ast.Origin.CONTEXT, 0 if attribute is None else 1), kind, attribute, part
     )
     if str(kept) != text:
         raise _no_need(text)
     return kept
 
 
-def _steps_of(path: Expression, origin: Origin, without: int = 0) -> Steps:
+def _steps_of(path: ast.Expression, origin: ast.Origin, without: int = 0) -> Steps:
     """The steps of elements; ``without`` so many at the end."""
     if path.origin is not origin:
         raise _no_need(unparse(path))
     steps: list[StructuralStep] = []
     for step in path.steps[: len(path.steps) - without]:
-        if step.kind is not NodeKind.ELEMENT or step.test is None or step.predicates or step.axis:
+        if (
+            step.kind is not ast.NodeKind.ELEMENT
+            or step.test is None
+            or step.predicates
+            or step.axis
+        ):
             raise _no_need(unparse(path))
         steps.append((step.descendant, step.test))
     return tuple(steps)

@@ -25,13 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from yfilter.engine.linear_paths import Conjunction, StructuralStep
-from yfilter.language.query_ast import (
-    PART_VARIABLE,
-    LocationStep,
-    NameTest,
-    NodeKind,
-    absolute,
-)
+from yfilter.language import query_ast as ast
 from yfilter.language.query_ast import (
     variable as variable_path,
 )
@@ -41,7 +35,7 @@ from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 CONDITIONS_SHOWN = 8  # of one for clause
 NEEDS_SHOWN = 50  # for clauses
 _INDENT = "  "
-_BOUND = re.compile(rf"\${PART_VARIABLE}\b")
+_BOUND = re.compile(rf"\${ast.PART_VARIABLE}\b")
 
 
 def as_xquery(needs: Iterable[Need]) -> str:
@@ -68,7 +62,7 @@ class _Place:
     """What is kept of the elements at a place, and places below."""
 
     kind: Kind = Kind.NODE
-    attributes: list[NameTest] = field(default_factory=list)
+    attributes: list[ast.NameTest] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     below: dict[StructuralStep, _Place] = field(default_factory=dict)
 
@@ -113,7 +107,7 @@ def _condition(condition: Conjunction, bound: str | None) -> str:
     said = []
     for path in condition.paths:
         first, *rest = (step.location_step for step in path.steps)
-        own = (LocationStep(False, NodeKind.SELF, None, first.predicates),)
+        own = (ast.LocationStep(False, ast.NodeKind.SELF, None, first.predicates),)
         steps = (*(own if first.predicates else ()), *rest)
         said.append(unparse(variable_path(bound, *steps)))
     return " and ".join(said)
@@ -134,7 +128,7 @@ def _element(place: _Place, variable: str, step: StructuralStep, next_name: str)
 
 def _content(place: _Place, variable: str, next_name: str) -> list[str]:
     parts = [
-        [_path(variable, (), LocationStep(False, NodeKind.ATTRIBUTE, test))]
+        [_path(variable, (), ast.LocationStep(False, ast.NodeKind.ATTRIBUTE, test))]
         for test in place.attributes
     ]
     if place.kind is Kind.VALUE:
@@ -156,9 +150,9 @@ def _with_comma(lines: list[str]) -> list[str]:
     return [*lines[:-1], f"{lines[-1]},"]
 
 
-def _path(variable: str, steps: Steps, last: LocationStep | None = None) -> str:
-    located = tuple(LocationStep(deep, NodeKind.ELEMENT, test) for deep, test in steps)
+def _path(variable: str, steps: Steps, last: ast.LocationStep | None = None) -> str:
+    located = tuple(ast.LocationStep(deep, ast.NodeKind.ELEMENT, test) for deep, test in steps)
     located += () if last is None else (last,)
     if variable == "msg":
-        return "$msg" + unparse(absolute(*located))
+        return "$msg" + unparse(ast.absolute(*located))
     return unparse(variable_path(variable, *located))

@@ -18,20 +18,28 @@ braces; so its markup is the same wherever it is computed.  Its text is in terms
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
+from yfilter.engine.twigs import element_test
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
-from yfilter.language.item_kinds import ANYTHING, ItemKind
+from yfilter.language.functions import ANYTHING, ItemKind
 from yfilter.language.matching_path import matching_part
+from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
 from yfilter.language.trees import Tree, changed
-from yfilter.projection.looks import BINDING, Looks, LooksEverywhere
-from yfilter.projection.needs import Kept, Kind
+from yfilter.projection.needs import Kept, Kind, Need
+from yfilter.projection.profile_needs import (
+    BINDING,
+    NEED_LENGTH_MAX,
+    Looks,
+    LooksEverywhere,
+    needs_of,
+)
 
 PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
 
@@ -221,3 +229,55 @@ def _renamed(expression: ast.Expression, variable: str) -> ast.Expression:
         return node
 
     return changed(expression, change)
+
+
+# -------------------------------------------------------------------------------------------------
+# Needs for parts, each of which leaves it to a link whether the piece is sent, or all that the part
+# looks at (``with_looks``), or pieces for parts in it and what is left.
+#
+#     return <news>{$n/title}{string-join($n/k)}</news>      needs_of        subtree title, value k
+#                                                            part_needs_of   part . return <news>…
+
+
+def part_needs_of(profile: Profile) -> tuple[Need, ...]:
+    """As ``needs_of``, with the largest parts of the profile as such."""
+    put_in, parts = with_parts(profile)
+    if not parts:
+        return needs_of(profile)
+    path = matching_part(profile).path
+    structure = tuple((step.descendant, element_test(step)) for step in path.steps)
+    needs = []
+    found = False
+    for need in needs_of(without_parts(put_in)):
+        length = len(need.binding)
+        if length and need.binding == structure[:length]:
+            rest = structure[length:]
+            kept = [Kept(rest, Kind.PART, part=part.text) for part in parts]
+            is_whole = any(one.covers(kept[0]) for one in need.kept)
+            needs.append(need if is_whole else replace_kept(need, (*need.kept, *kept)))
+            found = True
+        else:
+            needs.append(need)
+    if not found or any(len(need.text) > NEED_LENGTH_MAX for need in needs):
+        return needs_of(profile)
+    return tuple(sorted(set(needs), key=str))
+
+
+def with_looks(need: Need, chosen: frozenset[str]) -> Need:
+    """With what its parts look at, but for the parts that are ``chosen``, by digest."""
+    if not any(kept.kind is Kind.PART for kept in need.kept):
+        return need
+    looks: dict[Kept, None] = dict.fromkeys(need.kept)
+    for kept in need.kept:
+        if kept.kind is Kind.PART:
+            for one in looked_at(part_of_text(kept.part), chosen):
+                looks[replace(one, steps=kept.steps + one.steps)] = None
+    if len(looks) == len(need.kept):
+        return need
+    plain = [one for one in looks if one.kind is not Kind.PART]
+    kept_for_others = {one for one in plain if any(o.covers(one) for o in plain if o != one)}
+    return replace_kept(need, (one for one in looks if one not in kept_for_others))
+
+
+def replace_kept(need: Need, kept: Iterable[Kept]) -> Need:
+    return Need(need.binding, need.condition, tuple(kept))

@@ -39,20 +39,13 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.index.derived_condition import condition_of
 from yfilter.index.index import Index
 from yfilter.index.ways import conditions_of
-from yfilter.language.construction import written
+from yfilter.language import query_ast as ast
+from yfilter.language.evaluator import written
 from yfilter.language.nodes import DOCUMENT, DynamicError, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import (
-    PART_VARIABLE,
-    Expression,
-    LeafCondition,
-    NameTest,
-    NodeKind,
-)
 from yfilter.operators.evaluation import Evaluation
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
-from yfilter.projection.part_needs import with_looks
-from yfilter.projection.parts import KnownPart, part_of_text
+from yfilter.projection.parts import KnownPart, part_of_text, with_looks
 from yfilter.projection.pieces import pack_pieces
 from yfilter.projection.projector import (
     WHOLE_SHARE,
@@ -124,7 +117,7 @@ class NeedTable:
         self.found: dict[int, Place | Atom] = {}
         self._index = index
         self._places: dict[Steps, Place] = {}
-        self._atoms: dict[tuple[Steps, Expression], Atom] = {}
+        self._atoms: dict[tuple[Steps, ast.Expression], Atom] = {}
         self._groups: list[Group | None] = []  # by number of the bit
         self._free_bits: list[int] = []
         self._links: dict[int, int] = {}  # link -> the groups that it is among the links of
@@ -332,7 +325,9 @@ class NeedTable:
             place = self._places[steps] = self.found[query] = Place(query, steps)
         return place
 
-    def _atom(self, steps: Steps, selection: Expression, known: LeafCondition | None) -> Atom:
+    def _atom(
+        self, steps: Steps, selection: ast.Expression, known: ast.LeafCondition | None
+    ) -> Atom:
         atom = self._atoms.get((steps, selection))
         if atom is None:
             conditions = (known,) if known else conditions_of(selection)
@@ -387,13 +382,13 @@ def _kept_of(looked: Looked) -> Kept:
     kind, what = looked
     if kind == Kind.PART:
         return Kept((), Kind.PART, None, str(what))
-    return Kept((), Kind(kind), what if isinstance(what, NameTest) else None)
+    return Kept((), Kind(kind), what if isinstance(what, ast.NameTest) else None)
 
 
 _LOOKED_AT = {
-    NodeKind.ATTRIBUTE: int(Kind.ATTRIBUTE),
-    NodeKind.TEXT: int(Kind.VALUE),
-    NodeKind.SELF: int(Kind.VALUE),
+    ast.NodeKind.ATTRIBUTE: int(Kind.ATTRIBUTE),
+    ast.NodeKind.TEXT: int(Kind.VALUE),
+    ast.NodeKind.SELF: int(Kind.VALUE),
 }
 
 
@@ -826,7 +821,7 @@ class _Message:
 def computed(part: KnownPart, evaluation: Evaluation, element: int) -> bytes:
     """The piece of a part at an element, of other pieces where there are some; DynamicError, and
     MatchLimitExceeded beyond what is left to the evaluation for all pieces of the message."""
-    variables = {PART_VARIABLE: [element_node(element)]}
+    variables = {ast.PART_VARIABLE: [element_node(element)]}
     value = evaluation.value(part.expression, DOCUMENT, variables)
     return written(evaluation.trees, value)
 

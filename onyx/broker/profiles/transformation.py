@@ -53,7 +53,7 @@ from yfilter.language.query_parser import parse_accepted
 from yfilter.matcher import Matcher, Transforming
 from yfilter.matches import Delivered, Match, ProfileMatch
 from yfilter.projection.needs import EVERYTHING, Need
-from yfilter.projection.part_needs import part_needs_of
+from yfilter.projection.parts import part_needs_of
 from yfilter.projection.profile_needs import needs_of
 
 # -------------------------------------------------------------------------------------------------

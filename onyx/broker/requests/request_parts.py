@@ -331,7 +331,7 @@ def _number_of(profile: str) -> int:
 # -------------------------------------------------------------------------------------------------
 # ClassesAbove: profiles here that ask for what is above a class follow the taxonomies.
 #
-# Such a profile says the classes above itself (yfilter/graph/classes_above.py), so that the brokers
+# Such a profile says the classes above itself (yfilter/graph/query_text.py), so that the brokers
 # on a message's way match and route by its text alone.  When the registration service says other
 # taxonomies its host broker updates it, as its user could: a new version, which is live when every
 # broker on the way has its interests.  Until then messages are matched by the former one.

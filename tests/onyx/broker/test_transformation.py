@@ -25,7 +25,7 @@ from tests.beside import Peer
 from tests.onyx.broker.test_broker_core import FIGURE4, Setting, delta
 from yfilter.language.query_parser import parse_profile
 from yfilter.projection.needs import EVERYTHING
-from yfilter.projection.part_needs import part_needs_of
+from yfilter.projection.parts import part_needs_of
 from yfilter.projection.profile_needs import needs_of
 
 LINKS = tuple(replace(link, transformation=Transformation.PROJECTION) for link in FIGURE4.links)

@@ -9,15 +9,10 @@ import pyoxigraph
 
 from formats.graph.vocabulary import XSD
 from yfilter.graph.query_ast import (
-    AllOf,
     Alternatives,
-    AnyOf,
     Bind,
     Exists,
     Filter,
-    FilterCall,
-    FilterComparison,
-    FilterExpression,
     Group,
     GroupElement,
     InGraph,
@@ -25,14 +20,15 @@ from yfilter.graph.query_ast import (
     LiteralTerm,
     Membership,
     Minus,
-    Not,
     Optionally,
     Term,
     TriplePattern,
     Values,
     Variable,
+    negation,
 )
-from yfilter.language.comparison import Operator
+from yfilter.language import query_ast as ast
+from yfilter.language.query_ast import Operator
 
 NODES = [Iri(f"urn:n:{name}") for name in "ab"]
 PROPERTIES = [Iri(f"urn:p:{name}") for name in "pq"]
@@ -161,12 +157,12 @@ class RandomPattern:
             ),
         )
 
-    def condition(self, depth: int) -> FilterExpression:
+    def condition(self, depth: int) -> ast.Expression:
         """One on whose meaning independent processors agree."""
         random = self._random
         if random.random() < 0.3:
             parts = (self.condition(0), self.condition(0))
-            return random.choice([AllOf(parts), AnyOf(parts), Not(parts[0])])
+            return random.choice([ast.And(parts), ast.Or(parts), negation(parts[0])])
         if depth and self._exists and not self._within_exists and random.random() < 0.25:
             self._within_exists = True
             group = self.group(depth - 1)
@@ -174,7 +170,7 @@ class RandomPattern:
             return Exists(group, random.random() < 0.5)
         return self._test()
 
-    def _test(self) -> FilterExpression:
+    def _test(self) -> ast.Expression:
         random = self._random
         variable = random.choice(VARIABLES)
         term = random.choice([*NODES, *LITERALS, *VARIABLES, *VARIABLES])
@@ -182,26 +178,26 @@ class RandomPattern:
         match random.randrange(8):
             case 0 | 1:
                 operator = random.choice([Operator.EQ, Operator.NE])
-                return FilterComparison(variable, operator, term)
+                return ast.Comparison(variable, operator, term)
             case 2:
-                return FilterComparison(variable, random.choice(ORDERS), number)
+                return ast.Comparison(variable, random.choice(ORDERS), number)
             case 3:
-                left = FilterCall(random.choice("+-*"), (variable, number))
-                return FilterComparison(left, random.choice(ORDERS), number)
+                left = ast.FunctionCall(random.choice("+-*"), (variable, number))
+                return ast.Comparison(left, random.choice(ORDERS), number)
             case 4:
-                return FilterCall("bound", (variable,))
+                return ast.FunctionCall("bound", (variable,))
             case 5:
                 tests = ("isiri", "isblank", "isliteral", "isnumeric")
-                return FilterCall(random.choice(tests), (variable,))
+                return ast.FunctionCall(random.choice(tests), (variable,))
             case 6:
                 tests = ("contains", "strstarts", "strends", "regex")
-                text = FilterCall("str", (variable,))
-                return FilterCall(random.choice(tests), (text, LiteralTerm("x")))
+                text = ast.FunctionCall("str", (variable,))
+                return ast.FunctionCall(random.choice(tests), (text, LiteralTerm("x")))
             case _:
                 choices = tuple(random.sample([*NODES, *LITERALS], 2))
                 return Membership(variable, choices, random.random() < 0.3)
 
-    def _value(self) -> FilterExpression:
+    def _value(self) -> ast.Expression:
         random = self._random
         variable = random.choice(VARIABLES)
-        return random.choice([variable, random.choice(NODES), FilterCall("str", (variable,))])
+        return random.choice([variable, random.choice(NODES), ast.FunctionCall("str", (variable,))])

@@ -8,15 +8,11 @@ from formats.graph.vocabulary import RDF, RDF_TYPE, XSD
 from yfilter import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.graph.query_ast import (
-    AllOf,
     Alternatives,
-    AnyOf,
     Bind,
     Closure,
     Exists,
     Filter,
-    FilterCall,
-    FilterComparison,
     GraphQuery,
     Group,
     GroupElement,
@@ -25,7 +21,6 @@ from yfilter.graph.query_ast import (
     LiteralTerm,
     Membership,
     Minus,
-    Not,
     Optionally,
     QueryForm,
     ResultSyntax,
@@ -33,10 +28,12 @@ from yfilter.graph.query_ast import (
     TriplePattern,
     Values,
     Variable,
+    negation,
 )
 from yfilter.graph.query_text import unparse
-from yfilter.language.comparison import Operator
+from yfilter.language import query_ast as ast
 from yfilter.language.profile_limits import ProfileLimits
+from yfilter.language.query_ast import Operator
 
 E = "http://example.org/"
 PROLOGUE = (
@@ -173,39 +170,44 @@ def test_what_is_computed_of_each_solution_is_bound_behind_the_pattern() -> None
     assert query.where.elements[1:] == (Bind(Y, Z),)
 
 
-def compared(left: object, operator: str, right: object) -> FilterComparison:
-    return FilterComparison(left, Operator(operator), right)  # type: ignore[arg-type]
+def compared(left: object, operator: str, right: object) -> ast.Comparison:
+    return ast.Comparison(left, Operator(operator), right)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
         ("(?x < 5)", compared(X, "<", integer(5))),
-        ("(?x<?y &&?y>=1)", AllOf((compared(X, "<", Y), compared(Y, ">=", integer(1))))),
+        ("(?x<?y &&?y>=1)", ast.And((compared(X, "<", Y), compared(Y, ">=", integer(1))))),
         (
             "((?x = 1 && ?x = 2) && ?x = 3 || ?y)",
-            AnyOf((AllOf(tuple(compared(X, "=", integer(one)) for one in (1, 2, 3))), Y)),
+            ast.Or((ast.And(tuple(compared(X, "=", integer(one)) for one in (1, 2, 3))), Y)),
         ),
-        ("(!bound(?x))", Not(FilterCall("bound", (X,)))),
+        ("(!bound(?x))", negation(ast.FunctionCall("bound", (X,)))),
         ("(?x IN (1, :a))", Membership(X, (integer(1), A))),
         ("(?x NOT IN ())", Membership(X, (), is_negated=True)),
         (
             "(?x -1 * 2 > -?y)",
             compared(
-                FilterCall("-", (X, FilterCall("*", (integer(1), integer(2))))),
+                ast.FunctionCall("-", (X, ast.FunctionCall("*", (integer(1), integer(2))))),
                 ">",
-                FilterCall("-", (Y,)),
+                ast.FunctionCall("-", (Y,)),
             ),
         ),
         (
             "regex(str(?x), '^a', 'i')",
-            FilterCall("regex", (FilterCall("str", (X,)), LiteralTerm("^a"), LiteralTerm("i"))),
+            ast.FunctionCall(
+                "regex", (ast.FunctionCall("str", (X,)), LiteralTerm("^a"), LiteralTerm("i"))
+            ),
         ),
-        ("isURI(?x)", FilterCall("isiri", (X,))),
-        ("(xsd:integer(?x) = 1)", compared(FilterCall(XSD + "integer", (X,)), "=", integer(1))),
+        ("isURI(?x)", ast.FunctionCall("isiri", (X,))),
+        (
+            "(xsd:integer(?x) = 1)",
+            compared(ast.FunctionCall(XSD + "integer", (X,)), "=", integer(1)),
+        ),
         (
             "(if(?x, coalesce(?x, ?y), 1))",
-            FilterCall("if", (X, FilterCall("coalesce", (X, Y)), integer(1))),
+            ast.FunctionCall("if", (X, ast.FunctionCall("coalesce", (X, Y)), integer(1))),
         ),
         ("EXISTS { ?x :b ?y }", Exists(Group((triple(X, B, Y),)))),
         ("NOT EXISTS { ?x :b ?y }", Exists(Group((triple(X, B, Y),)), is_negated=True)),

@@ -8,8 +8,7 @@ import pytest
 
 from yfilter.index import pattern_set
 from yfilter.index.pattern_set import BLOCK_PATTERNS_MAX, PatternSet
-from yfilter.language.patterns import compile_pattern
-from yfilter.language.re2_patterns import as_re2
+from yfilter.language.patterns import as_re2, compile_pattern
 
 
 def written(pattern: str) -> str:

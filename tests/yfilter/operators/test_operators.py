@@ -17,7 +17,7 @@ from formats.element_stream import ElementStream
 from formats.text import parse_text
 from tests.oracle.evaluation import MessageEvaluator
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
-from yfilter.language.construction import written
+from yfilter.language.evaluator import written
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, PathExpression

@@ -27,8 +27,7 @@ from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 from yfilter.projection import transformations as transformations_module
 from yfilter.projection.needs import Need
-from yfilter.projection.part_needs import part_needs_of
-from yfilter.projection.parts import part_of_text, with_parts
+from yfilter.projection.parts import part_needs_of, part_of_text, with_parts
 from yfilter.projection.pieces import pack_pieces, unpack_pieces
 from yfilter.projection.transformations import Transformations
 
