@@ -137,8 +137,7 @@ def test_profiles_of_one_shape_are_parsed_once() -> None:
     assert len(calls) == 2
     assert isinstance(first.parts, PlainPath)
     assert first != second
-    assert cache._counters == {"read": 12, "learnt": 2, "unique": 0, "forgotten": 0}
-    assert len(cache._entries) == 2
+    assert len(cache.texts.entries) == 2
 
 
 def test_words_keep_their_types() -> None:
@@ -159,8 +158,7 @@ def test_what_is_kept_is_bounded() -> None:
     cache = ShapeCache(parsed, keys_max=3)
     for count in range(1, 8):
         cache.read("/a | /b[" + "c/" * count + "d]")
-    assert len(cache._entries) == 3
-    assert cache._counters["forgotten"] == 4
+    assert len(cache.texts.entries) == 3
 
 
 def test_every_word_that_a_parser_looks_for_is_reserved() -> None:

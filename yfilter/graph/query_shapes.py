@@ -29,7 +29,7 @@ from yfilter.graph.query_text import ESCAPED, unparse
 from yfilter.graph.stars import GraphPart, graph_part
 from yfilter.graph.term_conditions import plain_number
 from yfilter.language import query_ast as ast
-from yfilter.language.shapes import Shape, Shaped, Word, blank_like, filling
+from yfilter.language.shapes import Partial, Shape, Shaped, TextShapes, Word, blank_like, filling
 from yfilter.language.trees import Tree, changed, nodes_of
 
 LENGTH_MAX = 2_048
@@ -55,6 +55,7 @@ _MARKS = {
     "decimal": ("9%03d.25", "\x04"),
     "integer": ("9000%03d", "\x05"),
 }
+_MARK_OF = {sign: mark for mark, sign in _MARKS.values()}
 _PART_OF = re.compile(rf"{_MARK}[ :]w?([0-9]+)|\Aw([0-9]+)\Z")
 _OWN = re.compile(rf"{_MARK}|90[0-9]{{2}}|\\|\"\"\"|'''|\bBASE\b|\#[ \t]*above\b", re.IGNORECASE)
 _WORDS_MAX = 64
@@ -71,12 +72,6 @@ class GraphShape:
     part: Callable[[tuple[Word, ...]], GraphPart]
     of_index: Shape
     made_of: tuple[Callable[[str], Word], ...]
-
-
-class _Partial(NamedTuple):
-    """The numbers of the words that belong to the shape."""
-
-    fixed: tuple[int, ...]
 
 
 class MadeOfWords(NamedTuple):
@@ -145,9 +140,7 @@ class QueryShapes:
     ) -> None:
         self._parse = parse
         self._learns_at_once = learns_at_once
-        self._keys_max = keys_max
-        self._entries: dict[object, GraphShape | _Partial | None] = {}
-        self._met: dict[object, None] = {}  # once
+        self.texts = TextShapes(self._learn, keys_max)
 
     def read(self, text: str) -> GraphQuery:
         made = self.made_of_words(text)
@@ -160,46 +153,19 @@ class QueryShapes:
         """
         if len(text) > LENGTH_MAX or _OWN.search(text) or find_illegal_character(text) >= 0:
             return None
-        pieces, kinds, words = _taken_apart(text)
+        pieces, words = _taken_apart(text)
         if len(words) > _WORDS_MAX or len(set(words)) < len(words):
             return None
-        key: object = "".join(pieces)
-        learns_at_once |= self._learns_at_once
-        shape = self._known(key, pieces, kinds, words, (), learns_at_once)
-        if isinstance(shape, _Partial):
-            fixed = shape.fixed
-            key = (key, *[words[number] for number in fixed])
-            shape = self._known(key, pieces, kinds, words, fixed, learns_at_once)
-        return MadeOfWords(shape, tuple(words)) if isinstance(shape, GraphShape) else None
-
-    def _known(
-        self,
-        key: object,
-        pieces: list[str],
-        kinds: list[str],
-        words: list[str],
-        fixed: tuple[int, ...],
-        learns_at_once: bool,
-    ) -> GraphShape | _Partial | None:
-        if key not in self._entries:
-            if key not in self._met and not learns_at_once:
-                if len(self._met) >= self._keys_max:
-                    del self._met[next(iter(self._met))]
-                self._met[key] = None
-                return None
-            self._met.pop(key, None)
-            if len(self._entries) >= self._keys_max:
-                del self._entries[next(iter(self._entries))]
-            self._entries[key] = self._learn(pieces, kinds, words, fixed)
-        return self._entries[key]
+        at_once = learns_at_once or self._learns_at_once
+        shape = self.texts.known(pieces, words, at_once=at_once)
+        return None if shape is None else MadeOfWords(shape, tuple(words))
 
     def _learn(
-        self, pieces: list[str], kinds: list[str], words: list[str], fixed: tuple[int, ...]
-    ) -> GraphShape | _Partial | None:
-        """None for a text that is read by itself."""
+        self, pieces: list[str], words: list[str], fixed: tuple[int, ...]
+    ) -> GraphShape | Partial | None:
         shown = [
-            word if number in fixed else _MARKS[kind][0] % number
-            for number, (kind, word) in enumerate(zip(kinds, words, strict=True))
+            word if number in fixed else _MARK_OF[mark] % number
+            for number, (mark, word) in enumerate(zip(pieces[1::2], words, strict=True))
         ]
         text = "".join(
             shown[place // 2] if place % 2 else piece for place, piece in enumerate(pieces)
@@ -230,13 +196,12 @@ class QueryShapes:
                 belong |= {free[one] for one in texts if one in free}
         if belong == set(fixed):
             return shape
-        return None if fixed else _Partial(tuple(sorted(belong)))
+        return None if fixed else Partial(tuple(sorted(belong)))
 
 
-def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Pieces of a text, every second of which stands for a word; the words' kinds; the words."""
+def _taken_apart(text: str) -> tuple[list[str], list[str]]:
+    """Pieces of a text, every second of which stands for a word, by its kind; the words."""
     pieces: list[str] = []
-    kinds: list[str] = []
     words: list[str] = []
     end = 0
     for found in _WORD.finditer(text):
@@ -244,11 +209,10 @@ def _taken_apart(text: str) -> tuple[list[str], list[str], list[str]]:
         if kind is not None:
             first, last = found.span(kind)
             pieces += (text[end:first], _MARKS[kind][1])
-            kinds.append(kind)
             words.append(text[first:last])
             end = last
     pieces.append(text[end:])
-    return pieces, kinds, words
+    return pieces, words
 
 
 class _Blanks:

@@ -25,13 +25,22 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from formats.characters import NAME, find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
 from yfilter.language.constants import Constant, constants_in, first_fault
-from yfilter.language.shapes import PlainPath, PlainStep, Shape, Shaped, Word, take_apart
+from yfilter.language.shapes import (
+    Partial,
+    PlainPath,
+    PlainStep,
+    Shape,
+    Shaped,
+    TextShapes,
+    Word,
+    take_apart,
+)
 from yfilter.language.tokens import NCNAME
 from yfilter.language.trees import MARK, Blank
 
@@ -98,23 +107,6 @@ class _Recipe(NamedTuple):
     checked: tuple[Shape, tuple[int, ...]] | None
 
 
-class _Partial(NamedTuple):
-    """The numbers of the words that belong to the key."""
-
-    fixed: tuple[int, ...]
-
-
-class _Unique(NamedTuple):
-    """A text that is parsed on its own."""
-
-
-class _Met(NamedTuple):
-    """A key of one long text, which was parsed on its own."""
-
-
-_Entry: TypeAlias = _Recipe | _Partial | _Unique | _Met
-
-
 class ShapeCache:
     """``read`` gives what ``parse`` gives, and refuses what it refuses.
 
@@ -130,18 +122,14 @@ class ShapeCache:
     ) -> None:
         self._parse = parse
         self._parse_template = parse_template
-        self._keys_max = keys_max
-        self._entries: dict[object, _Entry] = {}
-        self._counters = dict.fromkeys(("read", "learnt", "unique", "forgotten"), 0)
+        self.texts = TextShapes(self._learn, keys_max)
 
     def read(self, text: str) -> ast.Profile:
         """The profile that a text says; its tree is made when it is asked for."""
-        self._counters["read"] += 1
         if _can_be_taken_apart(text):
             parts = self._plain_path(text) or self._shaped(text)
             if parts is not None:
                 return ast.Profile.of_parts(parts, text)
-        self._counters["unique"] += 1
         return ast.Profile(self._parse(text), text)
 
     def _plain_path(self, text: str) -> PlainPath | None:
@@ -166,13 +154,8 @@ class ShapeCache:
     def _shaped(self, text: str) -> Shaped | None:
         """Shape and words of a text; None for one that has to be parsed on its own."""
         pieces, words = _taken_apart(text)
-        key: object = "".join(pieces)
-        entry = self._known(key, pieces, words, (), len(text))
-        if isinstance(entry, _Partial):
-            fixed = entry.fixed
-            key = (key, *[words[number] for number in fixed])
-            entry = self._known(key, pieces, words, fixed, len(text))
-        if not isinstance(entry, _Recipe):
+        entry = self.texts.known(pieces, words, at_once=len(text) <= LEARNT_AT_ONCE_MAX)
+        if entry is None:
             return None
         made: list[Word] = [*words, *entry.constants]
         made = [made[number] for number in entry.order]
@@ -188,41 +171,20 @@ class ShapeCache:
         """Equal for texts that differ in their words only."""
         return "".join(_taken_apart(text)[0])
 
-    def _known(
-        self,
-        key: object,
-        pieces: list[str],
-        words: list[str],
-        fixed: tuple[int, ...],
-        length: int,
-    ) -> _Entry:
-        """What there is to know of a key, which a text of this length has."""
-        entry = self._entries.get(key)
-        if entry is not None and not isinstance(entry, _Met):
-            return entry
-        if entry is None and length > LEARNT_AT_ONCE_MAX:
-            entry = _Met()
-        else:
-            self._counters["learnt"] += 1
-            entry = self._entry(pieces, words, fixed)
-        if key not in self._entries and len(self._entries) >= self._keys_max:
-            del self._entries[next(iter(self._entries))]
-            self._counters["forgotten"] += 1
-        self._entries[key] = entry
-        return entry
-
-    def _entry(self, pieces: list[str], words: list[str], fixed: tuple[int, ...]) -> _Entry:
+    def _learn(
+        self, pieces: list[str], words: list[str], fixed: tuple[int, ...]
+    ) -> _Recipe | Partial | None:
         try:
             body = (self._parse_template or self._parse)(_with_placeholders(pieces, words, fixed))
             if _holds_nested_constructor(body):
-                return _Unique()
+                return None
             shape, found = take_apart(body)
         except (ProfileRefused, RecursionError):
-            return _Unique()
+            return None
         numbers = [_number_of(word, len(words)) for word in found]
         missing = set(range(len(words))) - set(numbers) - set(fixed)
         if missing:
-            return _Unique() if fixed else _Partial(tuple(sorted(missing)))
+            return None if fixed else Partial(tuple(sorted(missing)))
         constants: list[Word] = []
         order: list[int] = []
         for word, number in zip(found, numbers, strict=True):

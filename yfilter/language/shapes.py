@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from formats.names import QualifiedName
@@ -95,6 +95,58 @@ class Shaped(NamedTuple):
             pieces[place] = word
             place += 2
         return "".join(pieces)
+
+
+class Partial(NamedTuple):
+    """The numbers of the words that belong to a key."""
+
+    fixed: tuple[int, ...]
+
+
+class TextShapes(Generic[Found]):
+    """What was learnt of texts, by what is left of them without their words.
+
+    ``learn`` is given a text as pieces, every second of which stands for a word, its words, and the
+    numbers of those that belong to the key.  It gives a Partial where there are more of these, and
+    None for a text that is read by itself.  At most ``keys_max`` keys; the oldest are forgotten.
+    """
+
+    def __init__(
+        self,
+        learn: Callable[[list[str], list[str], tuple[int, ...]], Found | Partial | None],
+        keys_max: int,
+    ) -> None:
+        self.entries: dict[object, Found | Partial | None] = {}
+        self._learn = learn
+        self._keys_max = keys_max
+        self._met: dict[object, None] = {}  # once, and not learnt
+
+    def known(self, pieces: list[str], words: list[str], *, at_once: bool) -> Found | None:
+        """None for a text that is read by itself; so is the first of its key if not ``at_once``."""
+        key: object = "".join(pieces)
+        entry = self._entry(key, pieces, words, (), at_once)
+        if isinstance(entry, Partial):
+            key = (key, *[words[number] for number in entry.fixed])
+            entry = self._entry(key, pieces, words, entry.fixed, at_once)
+        return None if isinstance(entry, Partial) else entry
+
+    def _entry(
+        self,
+        key: object,
+        pieces: list[str],
+        words: list[str],
+        fixed: tuple[int, ...],
+        at_once: bool,
+    ) -> Found | Partial | None:
+        if key not in self.entries:
+            is_learnt = at_once or key in self._met
+            kept: dict[object, Any] = self.entries if is_learnt else self._met
+            if len(kept) >= self._keys_max:
+                del kept[next(iter(kept))]
+            self._met.pop(key, None)
+            kept[key] = self._learn(pieces, words, fixed) if is_learnt else None
+            return kept[key]
+        return self.entries[key]
 
 
 # PERF: a tuple without names, for these are most of what is made of a million profiles.

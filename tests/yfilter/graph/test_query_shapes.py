@@ -79,9 +79,9 @@ def test_words_make_no_shapes() -> None:
     assert (
         read_both(shapes, text.format("Ann", "a", 5), text.format("B'b", "b/c#d", 17)) == [True] * 2
     )
-    assert len(shapes._entries) == 1
+    assert len(shapes.texts.entries) == 1
     assert read_both(shapes, text.format("Ann", "a", "2.50")) == [True]  # a decimal is another kind
-    assert len(shapes._entries) == 2
+    assert len(shapes.texts.entries) == 2
 
 
 def test_what_is_no_plain_constant_belongs_to_the_shape() -> None:
@@ -152,11 +152,11 @@ def test_the_oldest_shapes_are_forgotten() -> None:
     shapes = QueryShapes(parse_anew, keys_max=3)
     for name in "abcdefgh":
         assert read_both(shapes, f"ASK {{ ?x :{name} 'a' }}") == [True]
-    assert len(shapes._entries) == 3
+    assert len(shapes.texts.entries) == 3
 
 
 def test_a_shape_may_be_learned_with_its_second_text() -> None:
     shapes = QueryShapes(parse_anew, learns_at_once=False)
     texts = [f"{PROLOGUE}ASK {{ ?x :p '{word}' }}" for word in "abc"]
     assert read_both(shapes, *texts) == [False, True, True]
-    assert len(shapes._entries) == 1
+    assert len(shapes.texts.entries) == 1
