@@ -1,5 +1,7 @@
 """``format("onyx")``: archives of brokers as frames of messages, or of what profiles get of them.
 
+What is written is published (publishing.py).
+
 =============  ===============================================================================
 option         says
 =============  ===============================================================================
@@ -34,6 +36,7 @@ from formats import parse_text
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
+from onyx.spark.publishing import Publishing
 from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file
 from registration.spark.archive_files import ArchiveFiles, files_of
 from yfilter import MatchLimitExceeded
@@ -70,6 +73,12 @@ class OnyxDataSource(DataSource):
 
     def reader(self, schema: Any) -> ArchiveReader:
         return ArchiveReader(_Asked.of(self.options), schema)
+
+    def writer(self, schema: Any, overwrite: bool) -> Publishing:
+        return Publishing(self.options, schema, overwrite=overwrite, is_stream=False)
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Publishing:  # noqa: N802 - of Spark
+        return Publishing(self.options, schema, overwrite=overwrite, is_stream=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,419 @@
+"""``format("onyx")``, written: the rows of a batch or a stream are published as a source.
+
+================== ==========================================================================
+option             says
+================== ==========================================================================
+``registration``   "host:port" of the network's registration service
+``source``         id or name of the source that publishes
+``credentials``    a file on the driver's machine; default: as for any client of this account
+``mode``           ``FAILFAST`` (default): the first refused message ends the query;
+                   ``DROPMALFORMED``: the others are published
+``staging``        a folder that the driver and all executors can write
+``publishKeysMax`` how many publish keys the source's root broker remembers (``publish_keys_max``)
+================== ==========================================================================
+
+::
+
+    rows --write, executors--> staged --commit messages or files--> commit, the driver --> root
+
+One process at a time may publish as a source, so it is the driver's: ``write`` only stages.  Staged
+rows are compressed and travel in the commit messages, which need no folder that all machines see;
+a partition has room for CARRIED_BYTES_MAX there, all partitions for ``spark.driver.maxResultSize``.
+With ``staging`` they are in files, of which the driver reads a block at a time.
+
+Spark commits a batch again where it has not noted that the batch was committed.  So each row of a
+stream has a publish key: its own, or one of the query's id, the batch, a digest of the row, and how
+many equal rows of the batch came before it.  A repeated batch has the same rows, in whatever order
+and partitions, so it has the same keys.  Another checkpoint is another query with another id.
+``df.write`` outside of a query is never repeated by Spark: rows without a key go without one there.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import uuid
+from collections import deque
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field
+from functools import cache, partial
+from hashlib import sha256
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+import zstandard
+
+from formats.errors import Refusal
+from formats.media_types import XML
+from onyx.spark.filtering import MODES, SparkMisused
+from overlay.limits import Limits
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceArrowWriter,
+        DataSourceStreamArrowWriter,
+        WriterCommitMessage,
+    )
+
+    from onyx.client_values import Outcome, Publication
+    from onyx.data_source import DataSource
+else:
+    try:
+        from pyspark.sql.datasource import (
+            DataSourceArrowWriter,
+            DataSourceStreamArrowWriter,
+            WriterCommitMessage,
+        )
+    except ImportError:  # the module can be imported without Spark
+
+        class DataSourceStreamArrowWriter: ...
+
+        class DataSourceArrowWriter: ...
+
+        WriterCommitMessage = object
+
+Batch: TypeAlias = Any
+
+OPTIONS = ("registration", "source", "credentials", "mode", "staging", "publishKeysMax")
+_OF_SPARK = ("checkpointLocation",)
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "message": ("string", "binary"),
+    "key": ("string",),
+    "media_type": ("string",),
+    "headers": ("map<string,string>",),
+}
+CARRIED_BYTES_MAX = 16 * 1024 * 1024
+"""Of the staged rows of a partition, compressed, in its commit message."""
+BLOCK_BYTES = 1024 * 1024
+"""Of messages, not compressed, that are staged and read together."""
+PATIENCE_SECONDS = 120.0
+"""How long a root broker may be away, or refuse a message for now, until the query ends."""
+LATER = frozenset({"over-quota", "disk-full"})
+"""Codes of refusals that are no fault of the message: it is published again."""
+_PAUSE_SECONDS = 1.0
+
+log = logging.getLogger("onyx.spark")
+
+
+class RowRefused(Refusal, ValueError):
+    """A message that was refused; the text says which row it is in, why, and where."""
+
+    kind = "message-refused"
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """A staged row; its message has no bytes for null, which the broker refuses.  ``digest`` of all
+    of it, b"" for one with a key or outside of a query."""
+
+    message: bytes
+    key: str
+    media_type: str
+    headers: dict[str, str]
+    digest: bytes
+
+
+_rows = msgspec.msgpack.Decoder(list[Row])
+_encoder = msgspec.msgpack.Encoder()
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """What a partition has staged: blocks, or a file of them.  ``query`` and ``batch``: "" outside
+    of a query."""
+
+    query: str
+    batch: str
+    rows: int = 0
+    blocks: list[bytes] = field(default_factory=list)
+    file: str = ""
+
+    def read(self) -> Iterator[Row]:
+        """A block at a time."""
+        for block in _blocks_of(Path(self.file)) if self.file else self.blocks:
+            yield from _rows.decode(zstandard.decompress(block))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options, checked.  SparkMisused."""
+
+    registration: str
+    source: str
+    credentials: str
+    mode: str
+    staging: str
+    keys_max: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> _Asked:
+        given = {name.lower(): value for name, value in options.items()}
+        known = {name.lower() for name in (*OPTIONS, *_OF_SPARK)}
+        if wrong := sorted(given.keys() - known):
+            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        for name, says in (("registration", "host:port"), ("source", "its id or name")):
+            if not given.get(name):
+                raise SparkMisused(f"option {name} is missing: {says}")
+        mode = given.get("mode", "FAILFAST").upper()
+        if mode not in MODES[1:]:
+            raise SparkMisused(f"mode {mode!r}; expected {' or '.join(MODES[1:])}")
+        most = given.get("publishkeysmax", str(Limits().publish_keys_max))
+        if not most.isdecimal():
+            raise SparkMisused(f"publishKeysMax: {most!r} is no number")
+        for name in ("credentials", "staging"):
+            if given.get(name) and not Path(given[name]).exists():
+                raise SparkMisused(f"{name} {given[name]}: there is no such file or directory")
+        staging = str(Path(given["staging"]).absolute()) if given.get("staging") else ""
+        named = given["registration"], given["source"], given.get("credentials", "")
+        return cls(*named, mode, staging, int(most))
+
+
+class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
+    """The writer of Spark's contract, of a batch and of a stream.
+
+    The constructor raises SparkMisused for an option, a column or a type, and the network's refusal
+    for a source that is not there, before any task runs.
+    """
+
+    def __init__(
+        self, options: Mapping[str, str], schema: Any, *, overwrite: bool, is_stream: bool
+    ) -> None:
+        if overwrite:
+            raise SparkMisused("what was published stays: write by mode append")
+        _check_columns(schema)
+        self._asked = _Asked.of(options)
+        self._run = "" if is_stream else uuid.uuid4().hex
+        _check_source(self._asked.registration, self._asked.source, self._asked.credentials)
+
+    def write(self, iterator: Iterator[Batch]) -> Staged:
+        task = import_module("pyspark").TaskContext.get()
+        query, batch = map(
+            task.getLocalProperty, ("sql.streaming.queryId", "streaming.sql.batchId")
+        )
+        staged = Staged(query or "", (batch or "") if query else "")
+        if self._asked.staging:  # attempts that failed leave their files in the same folder
+            folder = Path(self._asked.staging) / f"onyx-{self._run or f'{query}-{batch}'}"
+            folder.mkdir(parents=True, exist_ok=True)
+            staged.file = str(folder / uuid.uuid4().hex)
+        with _Stage(staged, f"partition {task.partitionId()}") as stage:
+            for given in iterator:
+                for row in _rows_of(given, keyed=not query):
+                    stage.add(row)
+        return staged
+
+    def commit(self, messages: list[WriterCommitMessage | None], batch_id: int = -1) -> None:
+        """Publishes; at once for a batch that was committed before."""
+        parts = [one for one in messages if isinstance(one, Staged)]
+        rows, most = sum(one.rows for one in parts), self._asked.keys_max
+        if rows and parts[0].query and rows > most:
+            raise SparkMisused(
+                f"batch {batch_id} has {rows:,} rows, more than the {most:,} publish keys that a "
+                "root broker remembers, so it could be published twice: read less at a time, or "
+                "say option publishKeysMax as publish_keys_max of the broker"
+            )
+        if rows:
+            _run(partial(_Publisher(self._asked).publish, parts))
+        _clean(parts)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batch_id: int = -1) -> None:
+        _clean([one for one in messages if isinstance(one, Staged)])
+
+
+def _clean(parts: Sequence[Staged]) -> None:
+    """The files of a batch are of no use any more."""
+    for folder in {Path(part.file).parent for part in parts if part.file}:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_columns(schema: Any) -> None:
+    kinds = {one.name: one.dataType.simpleString() for one in schema.fields}
+    if "message" not in kinds:
+        raise SparkMisused(f"no column message; there are {', '.join(kinds)}")
+    for name, kind in kinds.items():
+        if name not in COLUMNS:
+            raise SparkMisused(
+                f"column {name} is not published; select some of {', '.join(COLUMNS)}"
+            )
+        if kind not in COLUMNS[name]:
+            raise SparkMisused(f"column {name} is {kind}; expected {' or '.join(COLUMNS[name])}")
+
+
+@cache
+def _check_source(registration: str, source: str, credentials: str) -> None:
+    """Once in a process; NotAuthenticated, NetworkUnreachable, RequestFailed."""
+    client_of = import_module("onyx.registration_client").RegistrationClient
+
+    async def ask() -> None:
+        async with client_of(registration) as client:
+            await client.source(source)
+
+    with _showing(credentials):
+        _run(ask)
+
+
+def _run(ask: Callable[[], Awaitable[None]]) -> None:
+    """A refusal comes without the frames of the event loop, which Spark would print."""
+    try:
+        import_module("anyio").run(ask)
+    except Refusal as refused:
+        raise refused.with_traceback(None) from None
+
+
+def _showing(credentials: str) -> Any:
+    used = import_module("onyx.identity.known_networks").use_credentials
+    return used(Path(credentials) if credentials else None)
+
+
+# -- staging, in the executors
+
+
+def _rows_of(batch: Batch, *, keyed: bool) -> Iterator[Row]:
+    """The rows of a batch of Arrow; with ``keyed`` none needs a digest."""
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    none = [None] * batch.num_rows
+    cells = (columns.get(name, none) for name in COLUMNS)
+    for message, key, media_type, headers in zip(*cells, strict=True):
+        data = message.encode() if isinstance(message, str) else message or b""
+        said = sorted((name, text or "") for name, text in headers or ())
+        row = Row(data, key or "", media_type or XML, dict(said), b"")
+        if not (keyed or key):
+            found = sha256(_encoder.encode(row)).digest()[:16]
+            row = msgspec.structs.replace(row, digest=found)
+        yield row
+
+
+class _Stage:
+    """Rows of a partition on their way into blocks."""
+
+    def __init__(self, staged: Staged, place: str) -> None:
+        self._staged, self._place = staged, place
+        self._waiting: list[Row] = []
+        self._bytes = self._carried = 0
+        self._file: Any = None
+
+    def __enter__(self) -> _Stage:
+        if self._staged.file:
+            self._file = Path(self._staged.file).open("xb")
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._pack()
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, row: Row) -> None:
+        self._staged.rows += 1
+        self._waiting.append(row)
+        self._bytes += len(row.message)
+        if self._bytes >= BLOCK_BYTES:
+            self._pack()
+
+    def _pack(self) -> None:
+        block = zstandard.compress(_encoder.encode(self._waiting))
+        self._waiting, self._bytes = [], 0
+        if self._file is not None:
+            self._file.write(len(block).to_bytes(4, "big") + block)
+            return
+        self._carried += len(block)
+        if self._carried > CARRIED_BYTES_MAX:
+            raise SparkMisused(
+                f"{self._place} has more than {CARRIED_BYTES_MAX >> 20} MiB of messages, "
+                "compressed, in one batch: read less at a time, repartition, or say option staging"
+            )
+        self._staged.blocks.append(block)
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while size := file.read(4):
+            yield file.read(int.from_bytes(size, "big"))
+
+
+# -- publishing, in the driver
+
+
+class _Publisher:
+    """Publishes what was staged, up to some hundred rows ahead of their outcomes."""
+
+    def __init__(self, asked: _Asked) -> None:
+        self._asked = asked
+        self._seen: dict[bytes, int] = {}  # how many rows there were of a digest
+        self._open: deque[tuple[str, Publication]] = deque()  # with the places of the rows
+        self._later: list[tuple[str, Publication]] = []
+        self._give_up_at: float | None = None
+        self._refused = 0
+
+    async def publish(self, parts: Sequence[Staged]) -> None:
+        """RowRefused, or the network's refusal; rows that were published by then are known by their
+        keys when they come again."""
+        data_source = import_module("onyx.data_source").DataSource
+        asked = self._asked
+        with _showing(asked.credentials):
+            source: DataSource = data_source(
+                asked.registration, asked.source, patience_seconds=PATIENCE_SECONDS
+            )
+            async with source:
+                rows = self._publications(parts)
+                while True:
+                    async for outcome in source.publish_all(self._fed(rows)):
+                        self._take(outcome)
+                    if not self._later:
+                        break
+        if self._refused:
+            log.warning("%s: %d messages were refused", asked.source, self._refused)
+
+    def _publications(self, parts: Sequence[Staged]) -> Iterator[tuple[str, Publication]]:
+        for partition, part in enumerate(parts):
+            for number, row in enumerate(part.read(), 1):
+                place = f"partition {partition}, row {number}"
+                key = row.key
+                if row.digest:
+                    count = self._seen[row.digest] = self._seen.get(row.digest, 0) + 1
+                    key = f"{part.query}/{part.batch}/{row.digest.hex()}/{count}"
+                elif key:
+                    place += f", key {key}"
+                yield place, (row.message, row.media_type, key, row.headers or None)
+
+    async def _fed(self, rows: Iterable[tuple[str, Publication]]) -> AsyncIterator[Publication]:
+        """Messages for ``publish_all``; between them, after a pause, those for later."""
+        for row in chain(rows, (None,)):
+            given = [] if row is None else [row]
+            if self._later:
+                await import_module("anyio").sleep(_PAUSE_SECONDS)
+                given, self._later = self._later + given, []
+            for one in given:
+                self._open.append(one)
+                yield one[1]
+
+    def _take(self, outcome: Outcome) -> None:
+        place, publication = self._open.popleft()
+        if outcome.accepted:
+            self._give_up_at = None
+        elif outcome.code in LATER:
+            now = import_module("anyio").current_time()
+            self._give_up_at = self._give_up_at or now + PATIENCE_SECONDS
+            if now > self._give_up_at:
+                raise _refused(place, outcome)
+            self._later.append((place, publication))
+        else:
+            self._refuse(_refused(place, outcome))
+
+    def _refuse(self, refused: RowRefused) -> None:
+        if self._asked.mode == "FAILFAST":
+            raise refused
+        self._refused += 1
+
+
+def _refused(place: str, outcome: Outcome) -> RowRefused:
+    return RowRefused(msgspec.structs.replace(outcome.fault, where=place))

@@ -1,0 +1,315 @@
+"""Rows that are published: each once, whatever is killed, repeated or in another order.
+
+The oracle is a user of the network, who takes what was published.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onyx.blocking import DataSource, RegistrationClient, User
+from onyx.errors import RequestFailed
+from onyx.spark import publishing
+from onyx.spark.filtering import SparkMisused
+from onyx.spark.publishing import Publishing, Row, Staged, _Stage
+from overlay import verbs
+from tests.onyx.networks import RunningProcess, small_topology_text
+
+SEED = 39
+
+
+class Watched:
+    """A source, and what a user gets of it."""
+
+    def __init__(self, registration: str) -> None:
+        self.registration = registration
+        self.source = DataSource.register(registration).id
+        self._user = User(registration, "watcher")
+        self._user.__enter__()
+        self._profile = self._user.add_profile("/m|/last")
+        self._results = self._user.results(self._profile.id)
+
+    def options(self, **others: str) -> dict[str, str]:
+        return {"registration": self.registration, "source": self.source, **others}
+
+    def next(self) -> str:
+        while (delivery := next(self._results)).source != self.source:
+            pass
+        return delivery.results[0].decode()
+
+    def rest(self) -> Counter[str]:
+        """What has come since, each text with how often it came."""
+        with DataSource(self.registration, self.source) as source:
+            assert source.publish(b"<last/>").accepted
+        return Counter(iter(self.next, "<last/>"))
+
+    def close(self) -> None:
+        self._user.remove_profile(self._profile.id)
+        self._user.__exit__(None, None, None)
+
+
+@pytest.fixture
+def watched(registration: str) -> Iterator[Watched]:
+    found = Watched(registration)
+    yield found
+    found.close()
+
+
+def written(frame: Any, options: dict[str, str]) -> None:
+    frame.write.format("onyx").options(**options).mode("append").save()
+
+
+class Stream:
+    """Files of messages that a query publishes, one a batch."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self._spark = spark
+        self.folder = folder / "in"
+        self.checkpoint = folder / "checkpoint"
+        self.folder.mkdir()
+
+    def add(self, texts: list[str]) -> None:
+        number = len(list(self.folder.iterdir()))
+        lines = "\n".join(json.dumps({"message": text}) for text in texts)
+        (self.folder / f"{number}.json").write_text(lines)
+
+    def run(self, options: dict[str, str], checkpoint: Path | None = None) -> None:
+        reader = self._spark.readStream.schema("message string").option("maxFilesPerTrigger", 1)
+        writer = reader.json(str(self.folder)).repartition(3).writeStream.format("onyx")
+        where = {"checkpointLocation": str(checkpoint or self.checkpoint)}
+        writer.options(**options, **where).trigger(availableNow=True).start().awaitTermination()
+
+
+def test_rows_of_a_frame_are_published_with_keys_types_and_headers(
+    spark: Any, watched: Watched
+) -> None:
+    rows = [
+        ("<m>1</m>", "one", None, {"a": "b"}),
+        ("<m>2</m>", None, "application/xml", None),
+        ("<m>1</m>", "one", None, None),
+    ]
+    schema = "message string, key string, media_type string, headers map<string,string>"
+    frame = spark.createDataFrame(rows, schema)
+    written(frame, watched.options())
+    assert watched.rest() == {"<m>1</m>": 1, "<m>2</m>": 1}
+    written(frame, watched.options())
+    assert watched.rest() == {"<m>2</m>": 1}, "a row without a key is published again"
+    written(spark.createDataFrame([(b"<m>3</m>",)], "message binary"), watched.options())
+    assert watched.rest() == {"<m>3</m>": 1}
+
+
+def test_a_stream_publishes_each_row_once_when_its_batches_are_repeated_in_another_order(
+    spark: Any, watched: Watched, tmp_path: Path
+) -> None:
+    stream = Stream(spark, tmp_path)
+    batches = [[f"<m>{n // 2}</m>" for n in range(40)], ["<m>0</m>", "<m>a</m>"]]
+    for texts in batches:
+        stream.add(texts)
+    stream.run(watched.options())
+    wanted = Counter(text for texts in batches for text in texts)
+    assert watched.rest() == wanted, "equal rows of a batch, and of two batches, are rows each"
+    # The driver died before it noted the last batch; then its rows come in another order.
+    (stream.checkpoint / "commits" / "1").unlink()
+    (stream.checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    (stream.folder / "1.json").write_text(
+        "\n".join(json.dumps({"message": text}) for text in reversed(batches[1]))
+    )
+    stream.add(["<m>new</m>"])
+    staging = tmp_path / "staging"
+    staging.mkdir()
+    stream.run(watched.options(staging=str(staging)))
+    assert watched.rest() == {"<m>new</m>": 1}
+    assert not list(staging.iterdir())
+    stream.run(watched.options(), tmp_path / "another")
+    assert watched.rest() == wanted + Counter(["<m>new</m>"]), "a checkpoint is a query of its own"
+
+
+def test_each_row_of_foreach_batch_is_published_once(
+    spark: Any, watched: Watched, tmp_path: Path
+) -> None:
+    stream = Stream(spark, tmp_path)
+    stream.add([f"<m>{n}</m>" for n in range(5)])
+    calls = []
+
+    def twice(frame: Any, number: int) -> None:
+        calls.append(number)
+        written(frame, watched.options())
+        written(frame, watched.options())
+
+    reader = spark.readStream.schema("message string").json(str(stream.folder))
+    query = reader.writeStream.foreachBatch(twice).trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert calls == [0]
+    assert watched.rest() == Counter(f"<m>{n}</m>" for n in range(5))
+
+
+def test_refused_messages_end_the_query_or_are_dead_letters(spark: Any, watched: Watched) -> None:
+    texts = ["<m>1</m>", "<m>\n<m", "<m>3</m>", None]
+    frame = spark.createDataFrame(
+        [(t, f"k{n}") for n, t in enumerate(texts)], "message string, key string"
+    ).coalesce(1)
+    with pytest.raises(
+        Exception, match=r"partition 0, row 2, key k1: line 2, column \d+: .*\[\S+\]"
+    ):
+        written(frame, watched.options())
+    written(frame, watched.options(mode="dropmalformed"))
+    assert watched.rest() == {"<m>1</m>": 1, "<m>3</m>": 1}
+    with pytest.raises(Exception, match=r"partition 0, row 1, key k3: line 1.*\[\S+\]"):
+        written(frame.where("key = 'k3'"), watched.options())
+
+
+def test_bad_input_is_told_in_a_sentence_before_a_task_runs(
+    spark: Any, watched: Watched, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame([("<m/>", 1)], "message string, key int")
+    good = watched.options()
+    message = frame.select("message")
+    wrong: list[tuple[Any, dict[str, str], str]] = [
+        (frame, good, "column key is int; expected string"),
+        (frame.selectExpr("message as text"), good, "no column message; there are text"),
+        (frame.selectExpr("message", "1 as n"), good, "column n is not published; select some of"),
+        (message, {**good, "keys": "1"}, "no option keys; there are registration, source"),
+        (message, {**good, "mode": "PERMISSIVE"}, "expected DROPMALFORMED or FAILFAST"),
+        (message, {**good, "publishKeysMax": "x"}, "publishKeysMax: 'x' is no number"),
+        (message, {**good, "staging": "/no/such"}, "staging /no/such: there is no such file"),
+        (message, {**good, "credentials": "/no/such"}, "credentials /no/such: there is no such"),
+        (message, {"source": "s1"}, "option registration is missing: host:port"),
+        (message, {"registration": watched.registration}, "option source is missing"),
+        (message, {**good, "source": "nobody"}, "nobody"),
+    ]
+    for given, options, said in wrong:
+        with pytest.raises((SparkMisused, RequestFailed), match=re.escape(said)):
+            Publishing(options, given.schema, overwrite=False, is_stream=False)
+    with pytest.raises(SparkMisused, match="what was published stays"):
+        Publishing(good, message.schema, overwrite=True, is_stream=True)
+    with pytest.raises(Exception, match="no option keys") as raised:
+        written(message, {**good, "keys": "1"})
+    assert "\tat " not in str(raised.value), "no stack of the JVM"
+    stream = Stream(spark, tmp_path)
+    stream.add(["<m/>", "<m/>"])
+    with pytest.raises(Exception, match="batch 0 has 2 rows, more than the 1 publish keys"):
+        stream.run({**good, "publishKeysMax": "1"})
+    assert watched.rest() == {}
+
+
+def test_a_partition_is_staged_in_blocks_and_holds_so_much_in_a_commit_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "BLOCK_BYTES", 100)
+    rows = [Row(b"<m>%d</m>" % n, "", "application/xml", {"n": str(n)}, b"d") for n in range(50)]
+    for file in ("", str(tmp_path / "staged")):
+        staged = Staged("q", "1", file=file)
+        with _Stage(staged, "partition 3") as stage:
+            for row in rows:
+                stage.add(row)
+        assert list(staged.read()) == rows
+        assert (staged.rows, bool(staged.blocks)) == (50, not file)
+    monkeypatch.setattr(publishing, "CARRIED_BYTES_MAX", 100)
+    with (
+        pytest.raises(SparkMisused, match="partition 3 has more than"),
+        _Stage(Staged("q", "1"), "partition 3") as stage,
+    ):
+        for row in rows:
+            stage.add(row)
+
+
+# -- faults
+
+
+@pytest.fixture(scope="module")
+def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProcess]:
+    """A network whose brokers are killed; the launcher starts them again."""
+    directory = tmp_path_factory.mktemp("frail")
+    file = directory / "small.toml"
+    file.write_text(small_topology_text(directory / "data", 2), encoding="utf-8")
+    running = RunningProcess.start(file)
+    yield running
+    running.stop()
+
+
+DRIVER = """
+import json, sys
+import onyx.spark
+folder, checkpoint, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+settings = {"spark.driver.memory": "500m", "spark.sql.shuffle.partitions": "2"}
+with onyx.spark.session("local[2]", settings) as spark:
+    read = spark.readStream.schema("message string").option("maxFilesPerTrigger", 1).json(folder)
+    writer = read.repartition(2).writeStream.format("onyx").options(**options)
+    query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    query.awaitTermination()
+"""
+
+
+class Driver:
+    """A driver in a process group of its own."""
+
+    def __init__(self, stream: Stream, options: dict[str, str]) -> None:
+        words = [str(stream.folder), str(stream.checkpoint), json.dumps(options)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, *words],
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+def test_drivers_and_brokers_are_killed_and_each_row_is_published_once(
+    frail: RunningProcess, tmp_path: Path
+) -> None:
+    """The driver dies while its first batch is published, then its root broker while the second
+    is, and in the end the notes of the committed batches are lost."""
+    shuffled = random.Random(SEED)
+    print("seed", SEED)
+    watched = Watched(frail.registration)
+    stream = Stream(None, tmp_path)
+    batches = [[f"<m>{b} {n // 2} {'x' * 900}</m>" for n in range(4_000)] for b in range(2)]
+    for texts in batches:
+        stream.add(texts)
+    found: Counter[str] = Counter()
+    driver = Driver(stream, watched.options())
+    found.update(watched.next() for _ in range(300))
+    driver.kill()
+    assert not (stream.checkpoint / "commits" / "0").exists()
+    for number, texts in enumerate(batches):
+        shuffled.shuffle(texts)
+        lines = "\n".join(json.dumps({"message": text}) for text in texts)
+        (stream.folder / f"{number}.json").write_text(lines)
+    driver = Driver(stream, watched.options())
+    found.update(watched.next() for _ in range(4_500))
+    os.kill(frail.up["pids"]["B1"], signal.SIGKILL)
+    _, said = driver.process.communicate()
+    assert driver.process.returncode == 0, said
+    found += watched.rest()
+    assert found == Counter(text for texts in batches for text in texts)
+    for name in ("0", "1"):
+        (stream.checkpoint / "commits" / name).unlink()
+    driver = Driver(stream, watched.options())
+    _, said = driver.process.communicate()
+    assert driver.process.returncode == 0, said
+    assert watched.rest() == {}
+    watched.close()
+
+
+def test_dropped_messages_are_dead_letters_of_the_broker(spark: Any, watched: Watched) -> None:
+    written(
+        spark.createDataFrame([("<m><",)], "message string"), watched.options(mode="DROPMALFORMED")
+    )
+    with RegistrationClient(watched.registration) as client:
+        letters = client.ask(verbs.DeadList())
+    assert letters
