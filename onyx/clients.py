@@ -27,6 +27,7 @@ from collections.abc import (
     Callable,
     Coroutine,
     Iterable,
+    Mapping,
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
@@ -60,10 +61,10 @@ from onyx.registration_client import (
 )
 from onyx.results import MOVED, Results
 from overlay import verbs
-from overlay.answers import Location, ProfileInfo
+from overlay.answers import Location, Position, ProfileInfo
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import ClientConnection
-from overlay.link.frames import EPHEMERAL, SHARED
+from overlay.link.frames import EPHEMERAL, HELD, SHARED
 from overlay.settings import ProfileSettings, settings_of
 
 _T = TypeVar("_T")
@@ -309,8 +310,8 @@ class User:
         *profile_ids: str,
         share: bool = False,
         ephemeral: bool = False,
+        held: bool = False,
         positions: Positions | PositionOf | None = None,
-        acknowledge: bool = True,
     ) -> Results:
         """The results of profiles, from the first that was not acknowledged yet, without end.
 
@@ -333,19 +334,59 @@ class User:
         they do with it, and ``positions`` is a function that tells of a profile what is stored, 0
         for nothing.  UsageError with ``share``, as each then has only some of the deliveries.
 
-        Without ``acknowledge`` to ask for the next delivery says nothing of the one before: whoever
-        knows later what was done with them says so by ``positions`` of another call.  As many
-        come as fit into the window of a connection.
+        With ``held`` deliveries stay at the broker when the next is asked for, until their user
+        says by ``User.positions``, from any process, which are done; until then they come again, as
+        they were, to whoever asks behind a position before.  As many come as are asked for.
         """
         if share and positions is not None:
             raise UsageError("positions are of profiles that are not shared: leave out one of both")
+        if held and (share or ephemeral):
+            raise UsageError("what is held is neither shared nor ephemeral: leave out one of both")
         find = None if profile_ids else partial(self._registration.profiles, self.name)
         return Results(
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
-            mode=(SHARED if share else 0) | (EPHEMERAL if ephemeral else 0),
+            mode=SHARED * share | EPHEMERAL * ephemeral | HELD * held,
             positions=positions,
-            acknowledge=acknowledge,
         )
+
+    async def positions(
+        self, *profile_ids: str, released: Mapping[str, int] | None = None
+    ) -> dict[str, Position]:
+        """How far the deliveries of profiles go, as their host brokers have them on disk; those of
+        ``released``, through a number of each, are done and go.
+
+        RequestFailed: "unknown-profile", or "store-lost" of a number that its broker does not know.
+        """
+        give_up_at = anyio.current_time() + PATIENCE_SECONDS
+        failures, said = 0, dict[str, Position]()
+        left = list(profile_ids or released or ())
+        while left:
+            hosts, left = await self.hosts(*left), []
+            for address, some in hosts.items():
+                numbers = [] if released is None else [released[name] for name in some]
+                broker = await self._host(address)
+                asked = verbs.ProfilePositions(profiles=some, released=numbers)
+                answer = await broker.ask(asked)
+                said |= {position.profile: position for position in answer.positions}
+                for place, code, why in answer.refused:
+                    if code not in MOVED or anyio.current_time() > give_up_at:
+                        raise RequestFailed(code, why)
+                    left.append(some[place])
+            failures += 1
+            await anyio.sleep(ASK_AGAIN.after(failures) if left else 0)
+        return said
+
+    async def hosts(self, *profile_ids: str) -> dict[str, list[str]]:
+        """Profiles by the address of their host broker; RequestFailed "unknown-profile"."""
+        by_address: dict[str, list[str]] = {}
+        if profile_ids:
+            asked = verbs.ProfileFindMany(profiles=list(profile_ids))
+            found = await self._registration.ask(asked)
+            for profile, host in zip(profile_ids, found.hosts, strict=True):
+                if not host:
+                    raise RequestFailed("unknown-profile", f"there is no profile {profile}")
+                by_address.setdefault(found.addresses[host], []).append(profile)
+        return by_address
 
     async def _subscriber(self, address: str) -> ClientConnection:
         """The connection for results from the broker at an address, kept for the length of the

@@ -9,7 +9,7 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -24,7 +24,7 @@ from onyx.registration_client import ASK_AGAIN, RegistrationClient, call, refusa
 from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.frames import SHARED, Contents, Deliveries, contents
+from overlay.link.frames import SHARED, Contents, Deliveries, Missed, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.subscription import Shared
 
@@ -42,7 +42,8 @@ InBackground: TypeAlias = Callable[..., None]
 @dataclass(slots=True, eq=False)
 class _Place:
     """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before, and
-    ``shared``, what is known of them where they are shared."""
+    ``shared``, what is known of them where they are shared.  ``given``: the number of the last that
+    was handed out, or that will not come."""
 
     profile: str
     host: str = ""
@@ -51,13 +52,16 @@ class _Place:
     received: int = 0
     lost: int = 0
     shared: Shared | None = None
+    given: int = 0
 
 
 class Results:
     """An asynchronous iterator over the deliveries of profiles, made by ``User.results``.
 
     A delivery is acknowledged when the next one is asked for, or by ``acknowledge_nowait``.  One
-    that was not acknowledged when the process ended comes again in its next run.
+    that was not acknowledged when the process ended comes again in its next run, and all of a
+    profile that is held: there an acknowledgement says that it has come, ``User.positions`` that it
+    is done.
     """
 
     def __init__(
@@ -69,12 +73,10 @@ class Results:
         find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
         mode: int = 0,
         positions: Positions | PositionOf | None = None,
-        acknowledge: bool = True,
     ) -> None:
         """``find``: what to ask for the profiles when it connects, where none is named; ``mode``:
-        of all attachments; ``acknowledge``: a delivery, when the next one is asked for."""
+        of all attachments."""
         self._mode = mode
-        self._acknowledges = acknowledge
         self._load, self._save = load_and_save(positions)
         self._places = self._begun(profile_ids)
         self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
@@ -129,19 +131,67 @@ class Results:
         return self
 
     async def __anext__(self) -> Delivery:
-        if self._acknowledges:
+        self.acknowledge_nowait()
+        while (found := self._read(await self._next())) is None:
             self.acknowledge_nowait()
+        return found
+
+    async def portion(
+        self, ends: Mapping[str, int], most: int, timeout_seconds: float | None = None
+    ) -> list[Delivery]:
+        """The next deliveries of profiles that are held, those that are there, through the number
+        in ``ends`` of each: at least one and at most so many; [] when there are no more.  Those
+        that were thrown away are counted (``lost_by_profile``).  NetworkUnreachable where none
+        comes for so long."""
+        found: list[Delivery] = []
+        left = {name for name, end in ends.items() if self._places[name].given < end}
+        while left and len(found) < most:
+            arrived: Arrived | Inbox | None
+            if found:
+                arrived = self._queue.next_nowait()
+            else:
+                arrived = await self._next_within(timeout_seconds, min(left))
+            if not isinstance(arrived, Arrived):
+                if arrived is not None:
+                    self._queue.put_ended(arrived)
+                break
+            name, end = arrived.inbox.profile, ends[arrived.inbox.profile]
+            delivery = self._read(arrived)
+            if arrived.number >= end:
+                left.discard(name)
+            if arrived.number <= end:
+                self.acknowledge_nowait()
+                found += [] if delivery is None else [delivery]
+        return found
+
+    async def _next(self) -> Arrived:
+        """What comes next, from whichever broker."""
         if self._unconnected or self._find is not None:
             await self.connect()
         while not isinstance(found := await self._queue.next(), Arrived):
             await self._follow(found)
+        return found
+
+    async def _next_within(self, seconds: float | None, awaited: str) -> Arrived:
+        try:
+            with anyio.fail_after(seconds):
+                return await self._next()
+        except TimeoutError:
+            what = f"no delivery of {awaited} has come in {seconds:g} s"
+            raise NetworkUnreachable(f"{what} from the broker that hosts it") from None
+
+    def _read(self, found: Arrived) -> Delivery | None:
+        """The delivery that has come, which is the ``_current`` one; None: some will not come."""
         self._current = found
-        frame = found.frame
+        frame, place = found.frame, self._places[found.inbox.profile]
+        place.given = found.number
+        if isinstance(frame, Missed):
+            return None
         if self._contents is None or self._contents[0] is not frame:
             self._contents = frame, contents(frame.lengths, frame.payload)
         results, limit, media_type = self._contents[1]
         return Delivery(
-            *(found.inbox.profile, frame.source, frame.number),
+            *(place.profile, frame.source, frame.number),
             *(list(results), limit, media_type or XML),
             position=found.number,
         )

@@ -306,6 +306,23 @@ class PolicyInfo(Answer, frozen=True):
     policy: DeliveryPolicy
 
 
+class Positions(Answer, frozen=True):
+    """``refused``: (place from 0, code, reason); ``positions`` of the others, in order."""
+
+    positions: list[Position]
+    refused: list[tuple[int, str, str]]
+
+
+class Position(Entry, frozen=True):
+    """Of a profile all deliveries through ``gone`` were released or thrown away, the highest number
+    is ``last``; ``lost`` of those that are gone were thrown away since it was released last."""
+
+    profile: str
+    gone: int
+    last: int
+    lost: int
+
+
 # --- access -----------------------------------------------------------------------------------
 
 

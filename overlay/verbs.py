@@ -21,7 +21,7 @@ from formats.schema import SCHEMA_BYTES_MAX
 from overlay import answers
 from overlay.access import ANYTHING, Right, Role
 from overlay.delivery_policy import USUAL, DeliveryPolicy
-from overlay.link.frame_fields import NAME_BYTES_MAX, Name
+from overlay.link.frame_fields import NAME_BYTES_MAX, Name, Whole
 from overlay.link.principal import Principal
 from overlay.settings import Degrees, ProfileSettings, SourceSettings, may_be_unset
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
@@ -415,6 +415,19 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
     answer: ClassVar = answers.PolicyInfo
 
     policy: DeliveryPolicy | UnsetType = UNSET
+
+
+class ProfilePositions(ProfilesNamed, frozen=True, kw_only=True):
+    """The positions of profiles; their deliveries through ``released``, one for each, go.
+
+    Whoever takes a profile held (the mode of ``attach``) says so what they are done with.
+    """
+
+    asked_of = "its host broker"
+    effect = Effect.OWN
+    answer: ClassVar = answers.Positions
+
+    released: Annotated[list[Whole], Meta(max_length=BATCH_MAX)] = []
 
 
 class HostedList(Asked, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ from overlay.link.durable import Member, StoredMap, StoredValue
 from overlay.link.events import Flow
 from overlay.link.frame import PACKED_SHAPES, Frame
 from overlay.link.frames import (
-    HELD,
+    HOLDS,
     SETTLED,
     SWITCHED,
     CatalogTold,
@@ -63,7 +63,7 @@ from registration.moves import Moves
 from registration.rehosting import Rehosting
 from registration.source_roots import SourceRoots
 
-_STAGES = {HELD: "announced", SWITCHED: "switched", SETTLED: "settled"}
+_STAGES = {HOLDS: "announced", SWITCHED: "switched", SETTLED: "settled"}
 
 
 class Stage(StrEnum):
@@ -387,7 +387,7 @@ class ShapeChanges(StateMachine[NetworkShape, Stage, ShapeEvent], Part):
     def _advance(self) -> bool:
         """How far all brokers are; whether the change is settled by that."""
         least = min(map(self._stage, self._concerned()))
-        if least >= HELD:
+        if least >= HOLDS:
             self.happen(self.newest, ShapeEvent.ALL_HOLD)
         return least >= SETTLED and self.happen(self.newest, ShapeEvent.ALL_SETTLED)
 

@@ -30,7 +30,7 @@ from overlay.answers import Drift
 from overlay.link.events import PlannerAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
-    HELD,
+    HOLDS,
     SETTLED,
     BranchReady,
     HandedOver,
@@ -351,7 +351,7 @@ class Changing(LogWorld):
         self.thing = changes.newest
         self.causes = {
             ShapeEvent.CHANGED: lambda: changes.change(joined(changes.newest).declared),
-            ShapeEvent.ALL_HOLD: lambda: self.reach(HELD),
+            ShapeEvent.ALL_HOLD: lambda: self.reach(HOLDS),
             ShapeEvent.ALL_SETTLED: lambda: self.reach(SETTLED),
         }
 
@@ -425,7 +425,7 @@ class Draining(LogWorld):
         newest = self.changes.newest
         if newest.has_broker("B6"):
             self.changes.change(without_broker(newest.declared, "B6"), lost=["B6"])
-        for stage in (HELD, SETTLED):
+        for stage in (HOLDS, SETTLED):
             for broker in FIGURE4.broker_ids:
                 self.changes.handle_reached(broker, ShapeReached(newest.version, stage))
         self.drains.tick(0.0)

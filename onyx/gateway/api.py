@@ -420,9 +420,10 @@ class ResultStream:
             results = user.results(
                 *self._profiles,
                 positions=None if self._acknowledges else lambda name: before.get(name, 0),
-                acknowledge=self._acknowledges,
+                held=not self._acknowledges,
             )
             try:
+                await user.positions(released={} if self._acknowledges else before)
                 await results.connect()
                 await write(event_text("open", {"profiles": self._profiles}))
                 ended = await self._give(results, write)

@@ -57,8 +57,9 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import POLICIES, PUBLISH_KEYS, SOURCE_QUESTIONS, Frame
+from overlay.link.frame import HELD_RESULTS, POLICIES, PUBLISH_KEYS, SOURCE_QUESTIONS, Frame
 from overlay.link.frames import (
+    HELD,
     QUESTIONS_BYTES_MAX,
     QUESTIONS_MAX,
     AcceptedBefore,
@@ -447,10 +448,13 @@ class ClientConnection:
     ) -> Inbox:
         """Take the deliveries of a profile from now on, behind the ``received``-th; they arrive in
         a queue of their own, or in one with others.  With the mode SHARED those that no other who
-        shares it gets; ``shared``: what is known of it from another connection.  The inbox ends
+        shares it gets; ``shared``: what is known of it from another connection.  With HELD they
+        stay at the broker; RemoteError "no-held-results" of an earlier release.  The inbox ends
         when the broker does not have the profile, or not any more; a ``call`` that is answered
         afterwards proves that it has."""
         self._check_failure()
+        if mode & HELD:
+            self._check_knows(HELD_RESULTS)
         made = self._subscription.attach(profile, received, mode, shared)
         inbox = Inbox(made, InboxQueue() if queue is None else queue)
         inbox.queue.loop = self._loop
@@ -478,7 +482,8 @@ class ClientConnection:
         """Everything up to this delivery is done and need not come again; of a profile that is
         shared, this one.  Said soon; a ``call`` that is answered afterwards proves that it came."""
         self._subscription.take(arrived.inbox.attachment, arrived.number)
-        if self._acknowledging.take(len(arrived.frame.payload)):
+        size = len(arrived.frame.payload) if isinstance(arrived.frame, Deliveries) else 0
+        if self._acknowledging.take(size):
             self.send_acknowledgements()
 
     def reject(self, arrived: Arrived, reason: str) -> None:
@@ -622,6 +627,9 @@ class ClientConnection:
         if isinstance(frame, Missed):
             self._subscription.missed(frame)
             self._reply(self._subscription.taken())
+            waiting = self._inboxes.get(frame.slot)
+            if waiting is not None and waiting.attachment.mode & HELD:
+                waiting.queue.put(Arrived(waiting, frame.through, frame))
         elif isinstance(frame, Detached):
             attachment = self._subscription.detached(frame)
             if attachment is not None:

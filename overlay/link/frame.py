@@ -24,9 +24,10 @@ GOING_ROUND = "going-round"  # passed-on; away of a shape, and after of a tree
 MOVED_KEYS = "moved-keys"  # keys-released
 PACKED_SHAPES = "packed-shapes"  # the payload of shape-announced, compressed
 SOURCE_QUESTIONS = "source-questions"  # source-asked, source-answered
+HELD_RESULTS = "held-results"  # the mode HELD of attach, profile.positions
 FEATURES: frozenset[str] = frozenset(
     {PUBLISH_KEYS, POLICIES, SOURCE_CHANGES, CATALOG_REPORT}
-    | {GOING_ROUND, MOVED_KEYS, PACKED_SHAPES, SOURCE_QUESTIONS}
+    | {GOING_ROUND, MOVED_KEYS, PACKED_SHAPES, SOURCE_QUESTIONS, HELD_RESULTS}
 )
 """What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
 be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""

@@ -608,7 +608,7 @@ class PartitionsMatched(QueryFrame, frozen=True):
 # stages of a change; docs/protocol.md, "When the shape of the network changes".
 
 
-HELD, SWITCHED, SETTLED = 1, 2, 3
+HOLDS, SWITCHED, SETTLED = 1, 2, 3
 """The stages of a change of shape at a broker, see ShapeReached."""
 
 REVOKED_MAX = 100_000  # certificates; they are over after 90 days
@@ -789,9 +789,10 @@ RESULTS_MAX = 1_000_000  # of one message, for a profile
 # Modes of an attachment, together or not.
 SHARED = 1  # each delivery goes to one of all that share
 EPHEMERAL = 2  # nothing is kept while nobody takes the profile
+HELD = 4  # alone: what is taken is kept until it is released
 
 Slot: TypeAlias = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Mode: TypeAlias = Annotated[int, Meta(ge=0, le=SHARED | EPHEMERAL)]
+Mode: TypeAlias = Annotated[int, Meta(ge=0, le=HELD)]
 Slots: TypeAlias = Annotated[bytes, Meta(max_length=4 * SLOTS_MAX), BODY]
 Numbers: TypeAlias = Annotated[bytes, Meta(max_length=8 * SLOTS_MAX), BODY]
 
@@ -833,7 +834,10 @@ class Attach(Frame, frozen=True):
     A profile is taken by one connection at a time, the last that asked for it; or, with the mode
     SHARED, by all that share it: each delivery by one of them.  Then the number is the highest that
     came to this one.  With EPHEMERAL what is not taken when the last connection goes is thrown
-    away, and nothing is kept until somebody takes the profile again; the last mode counts.
+    away, and nothing is kept until somebody takes the profile again; the last mode counts.  With
+    HELD the number is the one behind which deliveries come, and nothing goes by it or by Taken,
+    which opens the window: the verb ``profile.positions`` releases.  Takes the feature
+    ``held-results``.
     """
 
     profiles: Annotated[
@@ -844,7 +848,7 @@ class Attach(Frame, frozen=True):
 @on_the_wire
 class Detached(Frame, frozen=True):
     """Nothing comes in this slot any more: ``code`` is "unknown-profile", "moved", "forgotten",
-    "replaced", "too-many" or "too-slow"."""
+    "replaced", "too-many", "shared", "store-lost" or "too-slow"."""
 
     slot: Slot
     code: Name
@@ -873,7 +877,7 @@ class Deliveries(Frame, frozen=True):
 @on_the_wire
 class Taken(Frame, frozen=True):
     """In each slot all through a number is done and need not come again; in one that is shared, the
-    delivery of this number."""
+    delivery of this number.  In one that is held it has come, and may come again."""
 
     slots: Slots
     numbers: Numbers

@@ -21,6 +21,7 @@ from onyx.errors import NetworkUnreachable, UsageError
 from onyx.publisher_journal import PublisherJournal
 from onyx.registration_client import NetworkClient
 from onyx.results import Results
+from overlay.answers import Position
 from overlay.link.client_connection import ClientConnection, ClientLimits
 from overlay.statistics import BrokerStatistics
 
@@ -334,6 +335,32 @@ async def test_what_is_done_at_a_kept_position_is_not_given_again(
             assert (await anext(behind)).position == 7
         with pytest.raises(UsageError, match="leave out one of both"):
             user.results(first.id, share=True, positions=own.__getitem__)
+
+
+async def test_what_is_held_comes_again_until_it_is_released(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with User(registration, "eva") as user, source:
+        profile = (await user.add_profile(f"//report[city = '{source.id}']")).id
+        for n in range(1, 7):
+            await source.publish(report(source.id, n))
+        (begun,) = (await user.positions(profile)).values()
+        assert begun == Position(profile, 0, 6, 0)
+        for since in (0, 2):
+            results = user.results(profile, held=True, positions=lambda name, n=since: n)
+            found = []
+            while some := await results.portion({profile: 5}, 2):
+                found += some
+            assert [each.position for each in found] == list(range(since + 1, 6))
+        assert (await user.positions(released={profile: 4}))[profile] == Position(profile, 4, 6, 0)
+        results = user.results(profile, held=True)
+        assert [(await anext(results)).position for _ in range(2)] == [5, 6]
+        assert (await user.positions(profile))[profile] == Position(profile, 4, 6, 0)
+        with pytest.raises(RequestFailed, match="store-lost"):
+            await user.positions(released={profile: 7})
+        with pytest.raises(RequestFailed, match="there is no profile p0"):
+            await user.positions("p0")
+        with pytest.raises(UsageError, match="leave out one of both"):
+            user.results(profile, share=True, held=True)
 
 
 async def source_publishes_once_more(registration: str, source_id: str) -> None:

@@ -78,6 +78,39 @@ async def publish(source: DataSource, messages: int) -> None:
         await trio.sleep(0)  # let others run
 
 
+async def read_held(results: Results, end: int) -> list[tuple[int, int]]:
+    """Position and number of all through an end."""
+    found: list[tuple[int, int]] = []
+    while some := await results.portion({results.profile_id: end}, 7):
+        found += [(each.position, each.number) for each in some]
+    return found
+
+
+async def test_what_is_held_goes_with_its_profile(
+    registration: str, plan: Plan, directory: Path
+) -> None:
+    """To B1, and to B2 in the midst of a reader; half of it is released."""
+    source = await DataSource.register(registration)
+    with trio.fail_after(SAFETY_SECONDS):
+        async with source, User(registration, "mover") as user:
+            profile = (await user.add_profile(TEXTS[0])).id
+            await apply(plan, directory, "B1")
+            await publish(source, EACH * len(TEXTS))
+            first = await read_held(user.results(profile, held=True), EACH)
+            followed = user.results(profile, held=True)
+            begun = await read_held(followed, EACH // 2)
+            await apply(plan, directory, "B2")
+            await publish(source, EACH * len(TEXTS))
+            both = begun + await read_held(followed, 2 * EACH)
+            assert both[: len(first)] == first
+            assert [position for position, _ in both] == list(range(1, 2 * EACH + 1))
+            assert len({number for _, number in both}) == 2 * EACH
+            said = await user.positions(released={profile: EACH})
+            assert (said[profile].gone, said[profile].last) == (EACH, 2 * EACH)
+            last = user.results(profile, held=True)
+            assert await read_held(last, 2 * EACH) == both[EACH:]
+
+
 async def apply(plan: Plan, directory: Path, *brokers: str) -> None:
     """With the command; all partitions to these brokers."""
     write(plan, directory, *brokers)

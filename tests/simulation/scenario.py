@@ -99,6 +99,7 @@ class Scenario:
     transformations: tuple[str, ...] = ("off",)
     net: SimNetwork = field(init=False)
     keeps_order: ClassVar[bool] = True
+    subscriber: ClassVar[type[SubscriberClient]] = SubscriberClient
 
     def __post_init__(self) -> None:
         seeds.note(self.seed)
@@ -236,7 +237,7 @@ class Scenario:
         location = [self.random.uniform(-90, 90), self.random.uniform(-180, 180)]
         result = self.ask(self.registrar, "profile.add", text=text, location=location, wait=True)
         profile, host = str(result["profile"]), str(result["host"])
-        subscriber = SubscriberClient(profile, f"{profile}#1", self.limits)
+        subscriber = self.subscriber(profile, f"{profile}#1", self.limits)
         version = Version(text, asked, live=self.net.now)
         subscriber.host = host
         interest = self.interests[profile] = Interest(profile, subscriber, [version])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from overlay.link.events import Action, Event, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
+    Contents,
     Deliveries,
     Detached,
     Hello,
@@ -111,12 +112,7 @@ class SubscriberClient:
             elif isinstance(frame, Deliveries):
                 found = contents(frame.lengths, frame.payload)
                 for attachment, number in self._subscription.arrived(frame):
-                    self.got[frame.source, frame.number] += 1
-                    self.results[frame.source, frame.number] = found.results or cut(
-                        frame.lengths, frame.payload
-                    )
-                    if found.limit:
-                        self.limits[frame.source, frame.number] = found.limit
+                    self.get(frame, number, found)
                     self._subscription.take(attachment, number)
                 self._reply(arrival.connection, self._subscription.taken())
         connection = self._links.connection_of(f"broker/{self.host}")
@@ -126,6 +122,15 @@ class SubscriberClient:
             self._must_attach = False
             self._reply(connection, self._subscription.attachments())
         return self._links.drain()
+
+    def get(self, frame: Deliveries, number: int, found: Contents) -> None:
+        """What is new, with its number."""
+        self.got[frame.source, frame.number] += 1
+        self.results[frame.source, frame.number] = found.results or cut(
+            frame.lengths, frame.payload
+        )
+        if found.limit:
+            self.limits[frame.source, frame.number] = found.limit
 
     def _reply(self, connection: int, frames: Iterable[Frame]) -> None:
         for frame in frames:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from onyx.broker.broker_core import BrokerCore
+from tests.simulation.held_reader import HeldReader
 from tests.simulation.moving import MovingScenario
 from tests.simulation.scenario import Scenario
 from tests.simulation.seeds import batch, seeds, until_seen
@@ -124,6 +126,29 @@ def test_profiles_move_and_every_message_arrives_once(first: int) -> None:
     for seed in (these := batch(SEEDS, first, RUNS_PER_TEST)):
         moved += check(seed).moved()
     assert moved > 2 * len(these)
+
+
+class HeldMoves(MovingScenario):
+    subscriber = HeldReader
+
+
+def test_what_is_held_moves_and_is_read_again_as_it_was() -> None:
+    again = moved = released = 0
+    for seed in SEEDS:
+        scenario = check(seed, HeldMoves)
+        moved += scenario.moved()
+        for interest in scenario.interests.values():
+            reader = interest.subscriber
+            assert isinstance(reader, HeldReader)
+            assert not reader.different, f"seed {seed}"
+            again += reader.again
+        for broker in scenario.topology.broker_ids:
+            core = scenario.net.nodes[f"broker/{broker}"].core
+            assert isinstance(core, BrokerCore)
+            released += sum(box.floor for box in core.mailboxes._boxes.values())
+    assert again
+    assert released
+    assert moved > len(SEEDS)
 
 
 def test_graph_profiles_move_under_graphs() -> None:

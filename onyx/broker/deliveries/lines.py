@@ -244,7 +244,7 @@ class Lines:
             return
         line = self._lines.get(box.line)
         if line is not None:
-            self.note_taken(box, max(box.sent, box.floor), box.on_wire())
+            self.note_taken(box, max(box.sent, box.floor), box.on_wire(box.sent))
             self._end_slot(line, box.slot, code, detail)
         self._leave(box)
 

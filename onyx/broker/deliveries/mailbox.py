@@ -75,7 +75,9 @@ class Mailbox:
     there; what is in flight is behind ``confirmed``.  ``sharing``: by those who share it, and while
     anything is open; ``floor`` is through which nothing waits then, and ``acknowledged`` so much
     less as was lost that nobody was told of.  ``is_ephemeral``: it keeps nothing while nobody takes
-    it; ``is_claimed``: somebody has taken it once.  ``user``: whose it is, with others of theirs.
+    it; ``is_claimed``: somebody has taken it once.  ``is_held``: what its connection has taken,
+    through ``confirmed``, stays until it is released.  ``user``: whose it is, with others of
+    theirs.
     """
 
     __slots__ = (
@@ -90,6 +92,7 @@ class Mailbox:
         "index",
         "is_claimed",
         "is_ephemeral",
+        "is_held",
         "is_queued",
         "line",
         "profile",
@@ -106,7 +109,7 @@ class Mailbox:
         self.acknowledged = self.floor = self.sent = self.confirmed = 0
         self.backlog_bytes = 0
         self.line = self.slot = 0
-        self.is_queued = self.is_ephemeral = self.is_claimed = False
+        self.is_queued = self.is_ephemeral = self.is_claimed = self.is_held = False
         self.in_flight_bytes = 0
         self.sharing: Sharing | None = None
         self.user = UNKNOWN_USER
@@ -185,8 +188,9 @@ class Mailbox:
         for number in range(max(after, self.floor) + 1, self.last + 1):
             yield number, self._positions[self._start + number - self.floor - 1]
 
-    def begin(self, received: int) -> None:
+    def begin(self, received: int, *, is_held: bool = False) -> None:
         """A new connection, whose user has all through ``received``."""
+        self.is_held = is_held
         self.in_flight_bytes = 0
         self.sent = self.confirmed = received
 
@@ -211,9 +215,20 @@ class Mailbox:
         self.in_flight_bytes += size
         return self.sent
 
-    def on_wire(self) -> list[int]:
-        """The positions of what was sent and is here."""
-        return self._positions[self._start : self._start + max(0, self.sent - self.floor)].tolist()
+    def on_wire(self, through: int) -> list[int]:
+        """The positions of what was sent through a number, is not taken and is here."""
+        first = max(self.confirmed, self.floor)
+        behind = max(first, min(through, self.sent))
+        start = self._start - self.floor
+        return self._positions[start + first : start + behind].tolist()
+
+    def confirm(self, through: int) -> list[int]:
+        """The user has all through a number, which stays here; the positions of what was on the
+        wire."""
+        come = self.on_wire(through)
+        self.confirmed = max(self.confirmed, through)
+        self.sent = max(self.confirmed, self.sent)
+        return come
 
     def is_open(self, frames_max: int, bytes_max: int) -> bool:
         """Whether the next one may go now; one always may."""

@@ -49,6 +49,7 @@ from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
 from overlay.link.events import Evaluated, RowsRead
 from overlay.link.frames import (
     EPHEMERAL,
+    HELD,
     SHARED,
     Attach,
     Delivery,
@@ -577,11 +578,13 @@ class Mailboxes(Part):
                 detail = f"{SHARERS_MAX} share profile {profile!r} already"
                 self._lines.refuse(connection, slot, "too-many", detail)
                 continue
+            if mode & HELD and box.sharing and box.sharing.open:
+                left = len(box.sharing.open)
+                detail = f"{left} deliveries of {profile!r} are left by those who shared it"
+                self._lines.refuse(connection, slot, "shared", detail)
+                continue
             if received > box.last:
-                known = (
-                    f"{received} deliveries of {profile!r} have come, and it knows of {box.last}"
-                )
-                self._lines.refuse(connection, slot, STORE_LOST, lost_detail("this broker", known))
+                self._lines.refuse(connection, slot, STORE_LOST, _lost(box, received))
                 continue
             if not box.is_claimed:
                 box.is_claimed = True
@@ -596,9 +599,10 @@ class Mailboxes(Part):
             else:
                 self._lines.put(connection, slot, box)
             if not mode & SHARED:
-                box.begin(received)
-                self._release(box, box.take(received))
-                box.in_flight_bytes = 0
+                box.begin(received, is_held=bool(mode & HELD))
+                if not box.is_held:
+                    self._release(box, box.take(received))
+                    box.in_flight_bytes = 0
                 self._lines.put_in_order(box)
             self._lines.queue(box)
         self.silence.begin(self._lines.left())
@@ -617,6 +621,9 @@ class Mailboxes(Part):
             if isinstance(taker, Sharer):
                 self._release(box, self._lines.take_one(taker, number))
                 continue
+            if box.is_held:
+                self._confirm(box, number)
+                continue
             before, on_wire = box.backlog_bytes, max(0, box.sent - box.floor)
             taken = box.take(number)
             self._lines.note_taken(box, number, taken[:on_wire])
@@ -627,6 +634,19 @@ class Mailboxes(Part):
                 box.in_flight_bytes -= before - box.backlog_bytes
             if box.sent < box.last and not box.is_queued:
                 self._lines.queue(box)
+
+    def release(self, profile: str, through: int) -> tuple[str, str] | None:
+        """The user of a profile is done with all through a number, whoever takes it; from now on
+        all that comes is kept.  (code, detail) where the number was never given out."""
+        box = self._box(profile)
+        if through > box.last:
+            return STORE_LOST, _lost(box, through)
+        self.silence.end(box)
+        box.is_claimed, box.is_ephemeral = True, False
+        if box.line and box.sharing is None:
+            self._confirm(box, through)
+        self._release(box, box.take(through))
+        return None
 
     def reject(self, connection: int, frame: Rejected) -> None:
         """Who shares a profile could not do with a delivery: it comes again later, or is a dead
@@ -831,11 +851,22 @@ class Mailboxes(Part):
         if self.policies.full and box in self.policies.full:
             self.policies.note_room(box)
 
+    def _confirm(self, box: Mailbox, number: int) -> None:
+        """What a connection was sent of a mailbox through a number has come, and stays here."""
+        come = box.confirm(number)
+        self._lines.note_taken(box, number, come)
+        box.in_flight_bytes -= sum(self._log.records[position].size for position in come)
+        if box.confirmed == box.sent:
+            box.in_flight_bytes = 0
+        if box.sent < box.last and not box.is_queued:
+            self._lines.queue(box)
+            self.flush_soon()
+
     def _drop(self, box: Mailbox, through: int, why: str = OF_NETWORK) -> int:
-        on_wire = max(0, box.sent - box.floor)
+        on_wire = box.on_wire(through) if box.line and box.sharing is None else []
         gone = box.drop(through)
-        if box.line and on_wire and box.sharing is None:
-            self._lines.note_gone(box, min(through, box.sent), gone[:on_wire])
+        if on_wire:
+            self._lines.note_gone(box, min(through, box.sent), on_wire)
         self._release(box, gone)
         self.policies.dropped[box, why] += len(gone)
         if why is OF_NETWORK:
@@ -843,3 +874,9 @@ class Mailboxes(Part):
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)
+
+
+def _lost(box: Mailbox, number: int) -> str:
+    """How much of a mailbox a broker has lost whose user has all through a number."""
+    known = f"{number} deliveries of {box.profile!r} have come, and it knows of {box.last}"
+    return lost_detail("this broker", known)

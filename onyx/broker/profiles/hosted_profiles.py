@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from overlay import verbs
 from overlay.link.durable import StoredMap
+from overlay.link.principal import Principal
 from overlay.link.row_log import RowLog
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -44,6 +46,13 @@ class HostedProfiles(dict[str, HostedProfile]):
         super().__init__()
         self.suspended = StoredMap(rows, SUSPENDED)
         self.asked = "", 0
+
+    def named_in(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
+        """Those that a request names and that are here, with their owners."""
+        for profile in verbs.profiles_named(asked):
+            hosted = self.get(profile)
+            if hosted is not None:
+                yield profile, f"user/{hosted.user}"
 
     def text_of(self, profile: str) -> str:
         """What a profile says, "" if it is gone."""

@@ -8,7 +8,7 @@ request the last one is waited for: what was changed before it is live before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -32,7 +32,6 @@ from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
 from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, Taker, hears, takes
-from overlay.link.principal import Principal
 from overlay.link.request_server import (
     RequestRefused,
     Verb,
@@ -166,13 +165,13 @@ class BrokerRequests(Part):
             Verb(verbs.Dump, alone(self._dump)),
             Verb(verbs.RoutingShow, alone(self._show_routing)),
             Verb(verbs.HostedList, alone(self._list_profiles)),
-            Verb(verbs.HostedShow, alone(self._show_profile), self._profiles_of),
-            Verb(verbs.ProfileUpdate, self._update_profile, self._profiles_of),
-            Verb(verbs.ProfileRemove, self._remove_profile, self._profiles_of),
-            Verb(verbs.ProfileUpdateMany, self._update_many, self._profiles_of),
-            Verb(verbs.ProfileRemoveMany, self._remove_many, self._profiles_of),
-            Verb(verbs.ProfilePolicy, alone(self._policy), self._profiles_of),
-            Verb(verbs.ProfileLive, self._await_live, self._profiles_of),
+            Verb(verbs.HostedShow, alone(self._show_profile), query.profiles.named_in),
+            Verb(verbs.ProfileUpdate, self._update_profile, query.profiles.named_in),
+            Verb(verbs.ProfileRemove, self._remove_profile, query.profiles.named_in),
+            Verb(verbs.ProfileUpdateMany, self._update_many, query.profiles.named_in),
+            Verb(verbs.ProfileRemoveMany, self._remove_many, query.profiles.named_in),
+            Verb(verbs.ProfilePolicy, alone(self._policy), query.profiles.named_in),
+            Verb(verbs.ProfileLive, self._await_live, query.profiles.named_in),
         )
         self._live = LiveRequests(query.waits, self._server.answer, self._now)
 
@@ -197,13 +196,6 @@ class BrokerRequests(Part):
 
     def _handle_request(self, request: Request, arrival: Arrival) -> None:
         self._server.handle(arrival.connection, request)
-
-    def _profiles_of(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
-        """Those that a request names and that are here, with their owners."""
-        for profile in verbs.profiles_named(asked):
-            hosted = self._query.profiles.get(profile)
-            if hosted is not None:
-                yield profile, f"user/{hosted.user}"
 
     def _now(self) -> float:
         return 0.0 if self.agenda is None else self.agenda.now

@@ -19,7 +19,7 @@ from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredValue
 from overlay.link.events import DialPeers
 from overlay.link.frames import (
-    HELD,
+    HOLDS,
     SETTLED,
     SWITCHED,
     ShapeAgreed,
@@ -145,7 +145,7 @@ class ShapeStages(Part, StateMachine[int, ShapeStage, StageEvent]):
         self._change_settings(told, self._shapes.told)
         self._query.use_shape()
         self._trees.look_again()
-        self._report(version, HELD)
+        self._report(version, HOLDS)
 
     def _switch(self, version: int) -> None:
         """The sources of this broker get their tree of it."""

@@ -23,9 +23,9 @@ from overlay.access import Right
 from overlay.limits import Limits
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.frames import Attach, Rejected, Taken
+from overlay.link.frames import Attach, Rejected, Request, Taken
 from overlay.link.part import Part, Taker, takes
-from overlay.link.request_server import Verb, alone
+from overlay.link.request_server import RequestRefused, Verb, alone
 from overlay.state_table import StateMachine, StateTable
 from overlay.statistics import BrokerStatistics, Budgets
 from yfilter.matcher import Matcher
@@ -50,6 +50,7 @@ class Subscribers(Part):
         self._mailboxes = mailboxes
         self._query = query
         self._moves = moves
+        self.verbs = (Verb(verbs.ProfilePositions, self._positions, query.profiles.named_in),)
 
     def frames(self) -> Iterable[Taker]:
         yield takes(*(Attach, "subscriber", self._handle_attach), is_aside=True, right=Right.OWN)
@@ -74,6 +75,25 @@ class Subscribers(Part):
         if hosted is None:
             return "unknown-profile", f"{self._identity} is not the host broker of {profile!r}"
         return None
+
+    def _positions(
+        self, connection: int, request: Request, asked: verbs.ProfilePositions
+    ) -> answers.Positions:
+        """Of those that are to be had here, when what was released is gone."""
+        if len(asked.released) not in (0, len(asked.profiles)):
+            detail = f"{len(asked.released)} 'released' for {len(asked.profiles)} 'profiles'"
+            raise RequestRefused("bad-argument", f"{request.verb}: {detail}")
+        said, refused = [], []
+        for place, profile in enumerate(asked.profiles):
+            refusal = self._not_taken_here(connection, profile)
+            if refusal is None and asked.released:
+                refusal = self._mailboxes.release(profile, asked.released[place])
+            if refusal is not None:
+                refused.append((place, *refusal))
+                continue
+            box = self._mailboxes.box(profile)
+            said.append(answers.Position(profile, box.bottom, box.last, box.lost))
+        return answers.Positions(said, refused)
 
     def _handle_taken(self, frame: Taken, arrival: Arrival) -> None:
         self._mailboxes.take(arrival.connection, frame)

@@ -274,7 +274,7 @@ def test_no_beginning_of_a_frame_is_taken_for_another(frame: Frame) -> None:
         (Missed(1, CLAIMED_SEQUENCE_MAX + 1, 1), "bad-field"),
         (Attach([(2**32, "p", 0, 0)]), "bad-field"),
         (Attach([(1, "p", CLAIMED_SEQUENCE_MAX + 1, 0)]), "bad-field"),
-        (Attach([(1, "p", 0, 4)]), "bad-field"),
+        (Attach([(1, "p", 0, 5)]), "bad-field"),
         (Attach([(1, "p", 0, 0)] * (SLOTS_MAX + 1)), "too-long"),
         (Detached(2**32, "moved", ""), "bad-field"),
         (Hello(PROTOCOL_VERSION, "king", "B1", "i", [], 65_536, []), "bad-field"),
