@@ -19,6 +19,8 @@ class PlanningOptions(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(extra={"shown": "the packaged one, on all cores of the registration's machine"}),
     ] = ""
     """of Spark, as `"spark://host:7077"`"""
+    conf: Annotated[dict[str, str], Meta(extra={"shown": "none"})] = {}
+    """settings of Spark, in a table `[planning.conf]`: `"spark.executor.memory" = "4g"`"""
     at_profiles: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 1_000
     """with fewer there is no first plan"""
     drift: Annotated[float, Meta(ge=0.001, le=100)] = 0.2

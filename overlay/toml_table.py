@@ -59,17 +59,21 @@ def read_record(given: object, kind: type[S], file: str, key: str = "") -> S:
 def toml_lines(record: Struct, name: str = "") -> Iterator[str]:
     """A record as a file, every value written out but for what is empty by itself; the tables in it
     come last, below ``name``."""
-    tables: dict[str, Struct] = {}
+    tables: dict[str, Struct | dict[str, str]] = {}
     for field, key, default in _columns(type(record)):
         value = getattr(record, field)
         if isinstance(value, int | float | str) and value != "":
             yield f"{key} = {_text(value)}"
-        elif isinstance(value, Struct):
+        elif isinstance(value, Struct) or (value and isinstance(value, dict)):
             tables[f"{name}.{key}"] = value
         elif value or value != default:
             yield f"{key} = {_text(value)}"
     for path, table in tables.items():
-        yield from ("", f"[{path}]", *toml_lines(table, path))
+        yield from ("", f"[{path}]")
+        if isinstance(table, Struct):
+            yield from toml_lines(table, path)
+        else:
+            yield from (f"{toml_text(key)} = {toml_text(text)}" for key, text in table.items())
 
 
 @cache

@@ -34,7 +34,6 @@ from registration.plan_questions import (
     PlanWanted,
 )
 from registration.spark.archive_files import is_archive
-from registration.spark.session import is_here
 
 SECONDS_MAX = 3_600.0
 BATCH = 1_000
@@ -95,11 +94,11 @@ class PlannerDesk:
 
     def _task(self, question: PlanWanted) -> PlannerTask:
         archive = self._archive
-        master = question.topology.planning.master  # as it is by now
-        is_readable = archive is not None and (not master or is_here(master))
-        has_some = is_readable and archive is not None and is_archive(archive)
+        planning = question.topology.planning  # as it is by now
+        has_some = archive is not None and is_archive(archive)
         return PlannerTask(
-            master=master,
+            master=planning.master,
+            conf=planning.conf,
             topology=to_toml(question.topology),
             schemas=[(schema.name, schema.kind, schema.data) for schema in question.schemas],
             have_none=question.have_none,

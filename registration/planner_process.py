@@ -68,7 +68,7 @@ def make(task: PlannerTask, directory: Path) -> bytes:
     topology = parse_topology(task.topology, "the network")
     schemas = tuple(_schema(*each) for each in task.schemas)
     before = from_json(task.plan) if task.plan else None
-    with spark_session(SparkOptions(task.master)) as session:
+    with spark_session(SparkOptions(task.master, task.conf)) as session:
         job = PlanJob(
             profiles=_profiles(session, directory / PROFILES_FILE),
             options=PlanOptions(topology=topology, before=before),

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from onyx.spark.data_source import OnyxDataSource
 from onyx.spark.filtering import filter_frame as filter  # noqa: A004 - as users say it
+from registration.spark.sent_code import send_code
 from registration.spark.session import SparkOptions, spark_session
 
 Session: TypeAlias = Any
@@ -39,6 +40,9 @@ def session(master: str = "", conf: Mapping[str, str] | None = None) -> Iterator
 
 
 def register(spark: Session) -> None:
-    """Make ``format("onyx")`` known to a session of the user's own, which finds it by the name of
-    the module ``pyspark_onyx`` otherwise."""
+    """Make ``format("onyx")`` known to a session of the user's own, and to the workers of its
+    cluster; without one, Spark finds it by the name of the module ``pyspark_onyx``.
+
+    KernelMissing where nothing is compiled here."""
+    send_code(spark)
     spark.dataSource.register(OnyxDataSource)

@@ -6,11 +6,16 @@ What is written is published (publishing.py).
 option         says
 =============  ===============================================================================
 ``archive``    a folder that brokers archive into, or one of its files (as does ``load(PATH)``)
+``registration``
+               instead of ``archive``: the address of a network, whose brokers are asked for what
+               they have archived of ``source``
+``credentials``
+               a file with which driver and workers do so; else what their account knows
 ``profile``    text of a profile: the rows are its results
 ``profiles``   a folder or file of profiles, one a file (``.xq``, ``.rq``) or a line (others)
 ``columns``    "city string, t double": from each result the child or attribute of that name, in
                place of the result
-``source``     ids of sources, with commas between them: of no other source
+``source``     ids of sources (or names, of a network), with commas between them: of no other source
 ``since``      a time as 2026-11-21T17:30Z: accepted then or later
 ``until``      accepted before
 =============  ===============================================================================
@@ -36,6 +41,7 @@ from formats import parse_text
 from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
+from onyx.spark.network_archive import Network, NetworkPart
 from onyx.spark.publishing import Publishing
 from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file
 from registration.spark.archive_files import ArchiveFiles, files_of
@@ -51,7 +57,10 @@ else:
 
 Batch: TypeAlias = Any
 
-OPTIONS = ("archive", "path", "profile", "profiles", "columns", "source", "since", "until")
+OPTIONS = (
+    *("archive", "path", "registration", "credentials", "profile", "profiles", "columns"),
+    *("source", "since", "until"),
+)
 _OF_SPARK = ("checkpointlocation",)
 _ROWS = 1024  # of a batch
 _MESSAGE = "source string, number bigint, time timestamp"
@@ -92,10 +101,9 @@ class Window:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Window:
         """SparkMisused for what is no time."""
-        named = [name.strip() for name in options.get("source", "").split(",")]
         since, until = _time(options, "since"), _time(options, "until")
         return cls(
-            frozenset(filter(None, named)) or None,
+            None if options.get("registration") else frozenset(_names(options)) or None,
             0 if since is None else since,
             1 << 62 if until is None else until,
         )
@@ -129,9 +137,10 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The options, checked.  SparkMisused."""
+    """The options, checked: an ``archive``, or ``parts`` of those of a network.  SparkMisused."""
 
     archive: str
+    parts: tuple[NetworkPart, ...]
     population: Population | None
     columns: str
     window: Window
@@ -142,16 +151,40 @@ class _Asked:
         if wrong := sorted(given.keys() - {*OPTIONS, *_OF_SPARK}):
             raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
         archive = next((given[name] for name in ("archive", "path") if given.get(name)), "")
-        if not archive:
-            raise SparkMisused("option archive is missing: the folder that brokers archive into")
-        if not Path(archive).exists():
+        window = Window.of(given)
+        parts = _network_parts(given, window)
+        if archive and given.get("registration"):
+            raise SparkMisused("options archive and registration: expected one of them")
+        if not (archive or given.get("registration")):
+            raise SparkMisused(
+                "option archive is missing, the folder that brokers archive into, or registration"
+            )
+        if archive and not Path(archive).exists():
             raise SparkMisused(f"archive {archive}: there is no such file or directory")
         columns = given.get("columns", "")
         texts = _profiles(given.get("profile", ""), given.get("profiles", ""))
         if columns and not texts:
             raise SparkMisused("columns are of results: option profile or profiles is missing")
         population = Population.checked(texts) if texts else None
-        return cls(archive, population, columns, Window.of(given))
+        return cls(archive, parts, population, columns, window)
+
+
+def _network_parts(given: Mapping[str, str], window: Window) -> tuple[NetworkPart, ...]:
+    """Of each source the whole of the window; none without a network."""
+    registration, credentials = given.get("registration", ""), given.get("credentials", "")
+    if not registration:
+        if credentials:
+            raise SparkMisused("credentials are for a network: option registration is missing")
+        return ()
+    network = Network(registration, credentials)
+    return tuple(
+        NetworkPart(network, source.id, source.address, window.since, window.until)
+        for source in network.sources(_names(given))
+    )
+
+
+def _names(given: Mapping[str, str]) -> list[str]:
+    return [name for one in given.get("source", "").split(",") if (name := one.strip())]
 
 
 def _profiles(text: str, path: str) -> dict[str, str]:
@@ -180,10 +213,16 @@ def _profiles(text: str, path: str) -> dict[str, str]:
 
 @dataclass
 class _Part(InputPartition):
-    """Some members of a file; None: all of it."""
+    """Rows of a file, some of its members or all (None), or of a network; "": none."""
 
     file: str
-    members: list[Member] | None
+    members: list[Member] | None = None
+    part: NetworkPart | None = None
+
+    def rows(self) -> Iterator[ArchivedMessage]:
+        if self.part is not None:
+            return self.part.rows()
+        return rows_of_file(Path(self.file), self.members) if self.file else iter(())
 
 
 class ArchiveReader(DataSourceReader):
@@ -194,9 +233,12 @@ class ArchiveReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[_Part]:
+        if not self._asked.archive:
+            cut = (part for whole in self._asked.parts for part in whole.cut())
+            return [_Part("", part=part) for part in cut] or [_Part("")]
         archives = ArchiveFiles.of(files_of(Path(self._asked.archive)))
         parts = archives.slices(self._asked.window.may_hold)
-        return [_Part(name, members) for name, members in parts] or [_Part("", [])]
+        return [_Part(name, members) for name, members in parts] or [_Part("")]
 
     def read(self, partition: InputPartition) -> Iterator[Batch]:
         assert isinstance(partition, _Part)
@@ -214,10 +256,7 @@ class ArchiveReader(DataSourceReader):
 
     def _rows(self, partition: _Part) -> Iterator[tuple[Any, ...]]:
         population = self._asked.population
-        if not partition.file:
-            return
-        rows = rows_of_file(Path(partition.file), partition.members)
-        messages = filter(self._asked.window.holds, rows)
+        messages = filter(self._asked.window.holds, partition.rows())
         if population is None:
             for row in messages:
                 yield (*_place(row), row.media_type, row.message.decode("utf-8", "replace"))

@@ -19,6 +19,7 @@ from formats.errors import DecodeError, Fault, MessageRefused, Refusal
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from registration.spark.inputs import read_profiles
+from registration.spark.sent_code import send_code
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused, parse_profile
 
 Frame: TypeAlias = Any
@@ -157,6 +158,7 @@ def filter_frame(
     no profile, and for another mode.
     """
     kept = _columns(df, message, keep)
+    send_code(df.sparkSession)
     if mode not in MODES:
         raise SparkMisused(f"mode {mode!r}; expected {', '.join(MODES)}")
     types = import_module("pyspark.sql.types")

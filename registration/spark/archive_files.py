@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +16,7 @@ from overlay.archive_file import (
     Member,
     Span,
     Summary,
+    rank_of,
     rows_of_file,
     summary_of,
 )
@@ -70,9 +72,9 @@ class ArchiveFiles:
         """How many there are, of files with a summary."""
         return sum(summary.messages for _, summary in self.files if summary is not None)
 
-    def sample(self, most: int) -> list[ArchivedMessage] | None:
+    def sample(self, most: int, least: int | None = None) -> list[ArchivedMessage] | None:
         """At most so many messages, each as likely as any other; None where the summaries have
-        less than that and than all messages."""
+        less than ``least`` (None: than ``most``)."""
         ranked: list[tuple[int, ArchivedMessage]] = []
         bound = 1 << 64
         for _, summary in self.files:
@@ -83,7 +85,12 @@ class ArchiveFiles:
             bound = min(bound, summary.sample[-1][0])
         known = [one for one in ranked if one[0] <= bound]
         chosen = sorted(known, key=itemgetter(0))[:most]  # a message may be in two files
-        return [row for _, row in chosen] if len(chosen) == most else None
+        return [row for _, row in chosen] if len(chosen) >= (least or most) else None
+
+    def read_sample(self, most: int) -> list[ArchivedMessage]:
+        """The same of all files, read in this process."""
+        rows = (row for path, _ in self.files for row in rows_of_file(path))
+        return nsmallest(most, rows, key=lambda row: rank_of(row.source, row.number))
 
     def slices(self, wanted: Callable[[Mapping[str, Span]], bool] | None = None) -> list[Slice]:
         """Parts of files of about _SLICE_BYTES, of the members that may be ``wanted`` by their

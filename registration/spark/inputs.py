@@ -30,7 +30,7 @@ from registration.spark.archive_files import (
     files_of,
     is_archive,
 )
-from registration.spark.session import Session
+from registration.spark.session import Session, is_here
 
 Frame: TypeAlias = Any  # a Spark DataFrame
 
@@ -101,10 +101,18 @@ def read_messages(session: Session, paths: Sequence[str]) -> Frame:
 
 def read_sample(session: Session, paths: Sequence[str], most: int) -> Frame:
     """About so many of the rows of ``read_messages`` at the most, the same ones every time; no
-    message is read where the summaries of an archive have enough of them."""
+    message is read where the summaries of an archive have enough of them.
+
+    The workers of a cluster need not have the files of an archive: they are read here, and fewer
+    messages are enough.
+    """
     if all(is_archive(Path(path)) for path in paths):
         archives = ArchiveFiles.of([file for path in paths for file in files_of(Path(path))])
-        if (chosen := archives.sample(most)) is not None:
+        is_near = is_here(session.sparkContext.master)
+        chosen = archives.sample(most, None if is_near else 1)
+        if chosen is None and not is_near:
+            chosen = archives.read_sample(most)
+        if chosen is not None:
             rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
             return session.createDataFrame(rows, ARCHIVED_SCHEMA)
         if archives.is_summed:

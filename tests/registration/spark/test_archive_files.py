@@ -35,6 +35,8 @@ def test_summaries_count_and_sample_without_a_message_being_read(news: Path) -> 
     assert chosen is not None
     assert [(row.source, row.number) for row in chosen] == [one[1:] for one in ranked[:300]]
     assert archives.sample(1_000) is None, "two summaries have 512"
+    assert len(archives.sample(1_000, 1) or []) > 256
+    assert archives.read_sample(300) == chosen
     twice = ArchiveFiles.of(2 * files_of(news)).sample(4)
     assert twice is not None
     assert [row.name for row in twice[::2]] == [row.name for row in chosen[:2]]

@@ -18,7 +18,7 @@ from msgspec import structs
 from overlay.archive import ArchiveOptions
 from overlay.errors import TopologyError
 from overlay.planning import PlanningOptions
-from overlay.topology import Topology
+from overlay.topology import Topology, parse_topology, to_toml
 from registration.catalog import ProfileEntry
 from registration.plan_questions import (
     PROFILES_FILE,
@@ -107,18 +107,20 @@ def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Pat
     assert not directory.exists()
 
 
-def test_an_archive_is_read_by_a_spark_of_this_machine(tmp_path: Path) -> None:
+def test_the_process_gets_the_archive_and_the_settings_of_spark(tmp_path: Path) -> None:
+    conf = {"spark.executor.memory": "4g"}
+
     def task(master: str, directory: Path) -> PlannerTask:
-        topology = structs.replace(
-            TOPOLOGY, archive=ArchiveOptions(directory), planning=PlanningOptions(master=master)
-        )
+        planning = PlanningOptions(master=master, conf=conf)
+        topology = structs.replace(TOPOLOGY, archive=ArchiveOptions(directory), planning=planning)
+        assert parse_topology(to_toml(topology), "x").planning == planning
         return PlannerDesk(topology)._task(replace(WANTED, topology=topology))
 
     assert task("", tmp_path).archive == []
     (tmp_path / "s1.jsonl.gz").touch()
-    assert task("", tmp_path).archive == [str(tmp_path)]
-    assert task("local[2]", tmp_path).archive == [str(tmp_path)]
-    assert task("spark://host:7077", tmp_path).archive == []
+    for master in ("", "local[2]", "spark://host:7077"):
+        found = task(master, tmp_path)
+        assert (found.archive, found.master, found.conf) == ([str(tmp_path)], master, conf)
 
 
 def test_without_spark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,142 @@
+"""Which Onyx runs at a worker of a cluster: what was sent, or its own of the same build."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from registration.spark.sent_code import FOLDER, PACKAGES, UNFIT, pack
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN = """\
+import sys
+sys.path.insert(1, sys.argv[1])
+from yfilter import Matcher
+import formats
+print(formats.__file__, formats.build_info())
+"""
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Path:
+    """The code as Spark unpacks it at a worker."""
+    pack(ROOT, tmp_path / "code.zip")
+    with ZipFile(tmp_path / "code.zip") as archive:
+        archive.extractall(tmp_path / FOLDER)
+    return tmp_path / FOLDER
+
+
+def at_worker(sent: Path, own: Path | None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process that has ``own`` code on its path, and in front of that the sent code."""
+    libraries = [path for path in sys.path if "site-packages" in path]
+    paths = os.pathsep.join([*([] if own is None else [str(own)]), *libraries])
+    return subprocess.run(
+        [sys.executable, "-S", "-c", RUN, str(sent)],
+        cwd=sent.parent,
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def of_another_platform(sent: Path) -> Path:
+    for file in (sent / "code").rglob("*.so"):
+        file.rename(file.with_name(f"{file.name.partition('.')[0]}.cpython-311-riscv64.so"))
+    return sent
+
+
+def own_copy(root: Path) -> Path:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, root / package)
+    return root
+
+
+def test_sent_code_runs_compiled_where_it_fits(sent: Path) -> None:
+    for own in (None, ROOT):
+        done = at_worker(sent, own)
+        assert done.stdout == f"{sent}/code/formats/__init__.py compiled\n", done.stderr
+
+
+def test_another_platform_runs_its_own_code_of_the_same_build(sent: Path) -> None:
+    done = at_worker(of_another_platform(sent), ROOT)
+    assert done.stdout == f"{ROOT}/formats/__init__.py compiled\n", done.stderr
+
+
+def test_a_worker_that_does_not_fit_is_told_by_its_host(sent: Path, tmp_path: Path) -> None:
+    host = socket.gethostname()
+    plain = at_worker(sent, None, ONYX_PLAIN="1").stderr.splitlines()[-1]
+    assert plain.endswith(
+        f"{UNFIT}: the worker {host} does not run the compiled modules: ONYX_PLAIN is set"
+    )
+    of_another_platform(sent)
+    none = at_worker(sent, None).stderr.splitlines()[-1]
+    assert f"{UNFIT}: the worker {host} has no Onyx" in none
+    own = own_copy(tmp_path / "own")
+    with (own / "yfilter" / "matcher.py").open("a") as file:
+        file.write("# another\n")
+    assert f"{UNFIT}: the worker {host} has another build" in at_worker(sent, own).stderr
+
+
+CLUSTER = """\
+import json, sys
+import onyx.spark
+from registration.spark.session import SparkUnavailable
+
+LEAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": LEAST,
+    "spark.executor.extraJavaOptions": LEAST,
+    "spark.task.maxFailures": "1",
+}
+
+def where(batches):
+    import formats, pyarrow, socket
+    for batch in batches:
+        said = f"{formats.build_info()} {formats.__file__}"
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([said] * len(batch))], ["said"])
+
+with onyx.spark.session("local-cluster[2,1,1024]", SETTINGS) as spark:
+    rows = [(number, f"<m n='{number}'/>") for number in range(20)]
+    frame = spark.createDataFrame(rows, "id int, message string").repartition(4)
+    found = onyx.spark.filter(frame, {"ann": "/m[@n > 10]"}).where("size(profiles) > 0").collect()
+    said = {row.said for row in frame.mapInArrow(where, "said string").collect()}
+print(json.dumps({"found": sorted(row.id for row in found), "said": sorted(said)}))
+"""
+
+
+def test_the_workers_of_a_cluster_run_compiled_code(tmp_path: Path) -> None:
+    """Two executors with a Python each; the folder in which they work is one of the test."""
+    import pyspark  # noqa: PLC0415
+
+    home = tmp_path / "spark"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", CLUSTER],
+        env={**os.environ, **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["found"] == list(range(11, 20))
+    for said in told["said"]:
+        assert said.startswith(f"compiled {home}/work/app-")
+        assert said.endswith(f"/{FOLDER}/code/formats/__init__.py")
