@@ -285,6 +285,19 @@ def rows_of_file(path: Path, members: Iterable[Member] | None = None) -> Iterato
                 yield from rows_of(one.data)
 
 
+A_TIME = "a time as 2026-11-21T17:30Z"
+"""What a user says in a question for messages: UTC where no zone is named."""
+
+
+def time_said(text: str) -> float:
+    """Seconds of the epoch, at least 0; ValueError for another text."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time; expected {A_TIME}") from None
+    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+
+
 class _Line(Struct):
     """A message as a line of JSON."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from datetime import UTC, datetime
 from functools import partial
 
 from msgspec.structs import replace
@@ -21,6 +20,7 @@ from onyx.cli.values import say
 from onyx.cli.verb import Subparsers, add_noun
 from onyx.registration_client import NetworkClient
 from overlay import verbs
+from overlay.archive_file import A_TIME, time_said
 
 # -------------------------------------------------------------------------------------------------
 # Graphs of an archive, which holds them striped, in a syntax that everybody reads.
@@ -76,8 +76,8 @@ _SYNTAXES = {**SYNTAXES, "striped": None}
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "archive", details=DETAILS, examples=EXAMPLES)
     takes = {
-        "--from TIME": "published then or later: as 2026-11-21T17:30Z",
-        "--to TIME": "published before: as 2026-11-21T17:30Z",
+        "--from TIME": f"published then or later: {A_TIME.removeprefix('a time ')}",
+        "--to TIME": f"published before: {A_TIME.removeprefix('a time ')}",
         f"--graphs SYNTAX{{{','.join(_SYNTAXES)}}} = n-triples": "of graphs: "
         f"{', '.join(_SYNTAXES)} (default: n-triples)",
     }
@@ -109,9 +109,6 @@ async def run_read(arguments: argparse.Namespace) -> None:
 
 def _time(text: str) -> float:
     try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time; expected one as 2026-11-21T17:30Z"
-        ) from None
-    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+        return time_said(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -10,7 +10,6 @@ import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from math import inf
 from typing import Any, Union, get_args
 
@@ -35,6 +34,7 @@ from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
 from overlay.answers import Answer, ArchivePage, Profiles, as_shown
+from overlay.archive_file import A_TIME, time_said
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
@@ -217,10 +217,9 @@ def _time(call: Call, name: str, default: float) -> float:
     if name not in call.said:
         return default
     try:
-        at = datetime.fromisoformat(call.text(name))
+        return time_said(call.text(name))
     except ValueError:
-        raise bad_argument(name, "a time as 2026-11-21T17:30Z") from None
-    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+        raise bad_argument(name, A_TIME) from None
 
 
 _NONE = {404: "there is none"}

@@ -1,6 +1,7 @@
 """``format("onyx")``: archives of brokers as frames of messages, or of what profiles get of them.
 
 What is written is published (publishing.py).
+With the option ``registration`` it is the results of a running network (results_stream.py).
 
 =============  ===============================================================================
 option         says
@@ -32,18 +33,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from formats import parse_text
-from formats.element_stream import ElementStream
 from formats.errors import DecodeError, MessageRefused
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
 from onyx.spark.network_archive import Network, NetworkPart
 from onyx.spark.publishing import Publishing
-from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file
+from onyx.spark.result_rows import Batch, cells, record_batches, told_alone
+from onyx.spark.results_stream import ResultsReader, StreamAsked
+from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file, time_said
 from registration.spark.archive_files import ArchiveFiles, files_of
 from yfilter import MatchLimitExceeded
 
@@ -55,14 +54,11 @@ else:
     except ImportError:  # the module can be imported without Spark
         DataSource = DataSourceReader = InputPartition = object
 
-Batch: TypeAlias = Any
-
 OPTIONS = (
     *("archive", "path", "registration", "credentials", "profile", "profiles", "columns"),
     *("source", "since", "until"),
 )
 _OF_SPARK = ("checkpointlocation",)
-_ROWS = 1024  # of a batch
 _MESSAGE = "source string, number bigint, time timestamp"
 _SECOND = 1_000_000
 
@@ -75,10 +71,13 @@ class OnyxDataSource(DataSource):
         return "onyx"
 
     def schema(self) -> str:
-        asked = _Asked.of(self.options)
-        if asked.population is None:
-            return f"{_MESSAGE}, media_type string, message string"
-        return f"{_MESSAGE}, profile string, ordinal int, {asked.columns or 'result string'}"
+        with told_alone():
+            if StreamAsked.is_meant(self.options):
+                return StreamAsked.of(self.options).schema
+            asked = _Asked.of(self.options)
+            if asked.population is None:
+                return f"{_MESSAGE}, media_type string, message string"
+            return f"{_MESSAGE}, profile string, ordinal int, {asked.columns or 'result string'}"
 
     def reader(self, schema: Any) -> ArchiveReader:
         return ArchiveReader(_Asked.of(self.options), schema)
@@ -88,6 +87,9 @@ class OnyxDataSource(DataSource):
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Publishing:  # noqa: N802 - of Spark
         return Publishing(self.options, schema, overwrite=overwrite, is_stream=True)
+
+    def streamReader(self, schema: Any) -> ResultsReader:  # noqa: N802 - as Spark says it
+        return ResultsReader(StreamAsked.of(self.options), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +126,10 @@ class Window:
 
 def _time(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
-    if not text:
-        return None
     try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise SparkMisused(
-            f"{name}: {text!r} is no time; expected one as 2026-11-21T17:30Z"
-        ) from None
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * _SECOND)
+        return round(time_said(text) * _SECOND) if text else None
+    except ValueError as error:
+        raise SparkMisused(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,17 +239,7 @@ class ArchiveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Batch]:
         assert isinstance(partition, _Part)
-        arrow = import_module("pyarrow")
-        kinds = import_module("pyspark.sql.pandas.types").to_arrow_schema(
-            self._schema, timezone="UTC"
-        )
-        rows = self._rows(partition)
-        while some := list(islice(rows, _ROWS)):
-            columns = list(zip(*some, strict=True))
-            yield arrow.RecordBatch.from_arrays(
-                [_typed(column, field.type) for column, field in zip(columns, kinds, strict=True)],
-                schema=kinds,
-            )
+        yield from record_batches(self._rows(partition), self._schema)
 
     def _rows(self, partition: _Part) -> Iterator[tuple[Any, ...]]:
         population = self._asked.population
@@ -282,41 +269,6 @@ def _results(engine: Engine, row: ArchivedMessage, names: list[str]) -> Iterator
     place = _place(row)
     for made in delivered:
         for ordinal, result in enumerate(made.results):
-            text = result.decode("utf-8", "replace")
-            cells = _cells(result, names) if names else (text,)
+            told = cells(result, names)
             for number in sorted(made.numbers):
-                yield (*place, engine.names[number].as_py(), ordinal, *cells)
-
-
-def _cells(result: bytes, names: list[str]) -> tuple[str | None, ...]:
-    """The text of the first child, else of the attribute, of each name; None where there is none,
-    or the result is no element."""
-    try:
-        stream = parse_text(result)
-    except MessageRefused:
-        return (None,) * len(names)
-    return tuple(_cell(stream, name) for name in names)
-
-
-def _cell(stream: ElementStream, name: str) -> str | None:
-    for child in stream.children_of(0):
-        if stream.names[stream.element_name[child]].local == name:
-            return stream.string_value(child)
-    for attribute in stream.attributes_of(0):
-        if stream.names[stream.attribute_name[attribute]].local == name:
-            return stream.attribute_value(attribute)
-    return None
-
-
-def _typed(values: Sequence[Any], kind: Any) -> Any:
-    """Texts as the type of their column; null for one that does not say such a value."""
-    arrow = import_module("pyarrow")
-    if not any(isinstance(value, str) for value in values):
-        return arrow.array(values, kind)
-    try:
-        return arrow.array(values, arrow.string()).cast(kind)
-    except arrow.ArrowInvalid:
-        if len(values) == 1:
-            return arrow.nulls(1, kind)
-        half = len(values) // 2
-        return arrow.concat_arrays([_typed(values[:half], kind), _typed(values[half:], kind)])
+                yield (*place, engine.names[number].as_py(), ordinal, *told)

@@ -23,6 +23,7 @@ from overlay.archive_file import (
     rows_of,
     rows_of_file,
     summary_of,
+    time_said,
     whole_members,
 )
 
@@ -117,3 +118,10 @@ def test_a_file_without_a_summary_or_of_something_else_has_none() -> None:
     for data in (b"", b"x" * 100, member_of([packed(message(1))]), b"\0" * 92 + b"\xff\0\0\0OnyA"):
         assert summary_of(io.BytesIO(data)) is None
     assert rows_of(b"\xc1") == rows_of(msgspec.msgpack.encode([["s1"]])) == []
+
+
+def test_a_time_of_a_user_is_utc_where_it_does_not_say() -> None:
+    assert time_said("1970-01-02") == time_said("1970-01-02T01:00+01:00") == 86_400
+    assert time_said("1900-01-01T00:00Z") == 0
+    with pytest.raises(ValueError, match="'noon' is no time; expected a time as 2026-11-21T17:30Z"):
+        time_said("noon")

@@ -1,0 +1,341 @@
+"""Results as a stream: ``spark.readStream.format("onyx")``.
+
+===========================  =================================================================
+option                       says
+===========================  =================================================================
+``registration``             the registration service, HOST:PORT or with its standby's
+``credentials``              file of credentials, on the driver and on every worker
+``token``                    name of an environment variable, or file, that has a token there
+``profile``                  ids of profiles, with commas between them
+``query``, ``queryKey``      text of a profile in their place, registered once under the key
+``columns``                  "city string, t double": in place of each result
+``maxDeliveriesPerTrigger``  at most so many in a micro-batch
+``startingPositions``        of a new query: ``earliest`` (as usual), or ``latest``
+``failOnDataLoss``           ``true`` (as usual): the query fails where deliveries are gone
+===========================  =================================================================
+
+A row is a result: ``profile``, ``position``, ``source``, ``number``, ``ordinal`` (from 0, of the
+results of one message), ``result`` or the columns, ``media_type``, ``limit`` (why there is no more
+of it; a delivery without results is one row without ``ordinal`` and ``result``).
+
+An offset is a position by profile.  Each host broker is a partition, which an executor reads *held*
+(``User.results``): so a batch that is run again reads the same.  ``commit`` releases, which Spark
+calls as the next batch begins.  Profiles that move are followed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from onyx.blocking import User
+from onyx.client_values import Delivery
+from onyx.errors import NetworkUnreachable
+from onyx.identity.known_networks import credentials_for, use_credentials
+from onyx.registration_client import addresses_of
+from onyx.spark.filtering import Population, SparkMisused
+from onyx.spark.result_rows import Batch, cells, record_batches, told_alone
+from overlay.answers import Position
+from overlay.link.credentials import Credentials, CredentialsError, TokenCredentials
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+else:
+    try:
+        from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+        from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+    except ImportError:  # the module can be imported without Spark, or with one that is too old
+        DataSourceStreamReader = InputPartition = object
+        SupportsTriggerAvailableNow = type("SupportsTriggerAvailableNow", (), {})
+
+Offset: TypeAlias = dict[str, int]
+"""By profile the position through which it was read."""
+
+OPTIONS = (
+    *("registration", "credentials", "token", "profile", "query", "queryKey", "columns"),
+    *("maxDeliveriesPerTrigger", "startingPositions", "failOnDataLoss"),
+)
+OF_SPARK = ("checkpointlocation",)
+NEEDS = (4, 2)  # of Spark: admission control
+AT_ONCE = 4_096  # deliveries that a worker has in memory
+PATIENCE_SECONDS = 120.0  # of a task without a delivery
+_BEFORE = "profile string, position bigint, source string, number bigint, ordinal int"
+_BEHIND = "media_type string, `limit` string"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAsked:
+    """The options, checked; ``most`` 0: any number of deliveries."""
+
+    registration: str
+    credentials: str
+    token: str
+    profiles: tuple[str, ...]
+    query: str
+    query_key: str
+    columns: str
+    most: int
+    begins_latest: bool
+    fails: bool
+
+    @staticmethod
+    def is_meant(options: Mapping[str, str]) -> bool:
+        """Whether options are of results of a network, and not of the archive of a source."""
+        given = {name.lower() for name in options}
+        return "registration" in given and not given & {"source", "archive", "path"}
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> StreamAsked:
+        """SparkMisused."""
+        given = {name.lower(): value.strip() for name, value in options.items()}
+        known = {name.lower(): name for name in OPTIONS}
+        if wrong := sorted(given.keys() - {*known, *OF_SPARK}):
+            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        registration = given.get("registration", "")
+        if not registration:
+            raise SparkMisused("option registration is missing: HOST:PORT of the network")
+        try:
+            addresses_of(registration)
+        except ValueError as error:
+            raise SparkMisused(f"registration: {error}") from None
+        profiles = tuple(filter(None, map(str.strip, given.get("profile", "").split(","))))
+        query, key = given.get("query", ""), given.get("querykey", "")
+        if bool(profiles) == bool(query):
+            raise SparkMisused("expected either option profile, with ids, or option query")
+        if query and not key:
+            raise SparkMisused("option queryKey is missing: a name by which query is known again")
+        if query:
+            Population.checked({"query": query})
+        return cls(
+            registration=registration,
+            credentials=given.get("credentials", ""),
+            token=given.get("token", ""),
+            profiles=tuple(dict.fromkeys(profiles)),
+            query=query,
+            query_key=key,
+            columns=given.get("columns", ""),
+            most=_count(given, "maxdeliveriespertrigger", "maxDeliveriesPerTrigger"),
+            begins_latest=_one_of(given, "startingPositions", "earliest", "latest") == "latest",
+            fails=_one_of(given, "failOnDataLoss", "true", "false") == "true",
+        )
+
+    @property
+    def schema(self) -> str:
+        return f"{_BEFORE}, {self.columns or 'result string'}, {_BEHIND}"
+
+    @contextmanager
+    def connected(self) -> Iterator[User]:
+        """A user of the network, by credentials as they are on this machine.  SparkMisused."""
+        with use_credentials(self._shown()), User(self.registration) as user:
+            yield user
+
+    def _shown(self) -> Path | Credentials | None:
+        here = f"on {socket.gethostname()}"
+        path = Path(self.credentials) if self.credentials else None
+        if path is not None and not path.is_file():
+            raise SparkMisused(f"credentials {path}: there is no such file {here}")
+        if not self.token:
+            return path
+        secret = os.environ.get(self.token, "")
+        if not secret and not Path(self.token).is_file():  # the text may be a secret by mistake
+            raise SparkMisused(f"token: neither an environment variable nor a file {here}")
+        secret = secret or Path(self.token).read_text(encoding="utf-8")
+        try:
+            base = (
+                Credentials(path) if path else credentials_for(*addresses_of(self.registration)[0])
+            )
+        except CredentialsError as error:
+            raise SparkMisused(f"credentials: {error}") from None
+        if base is None:
+            raise SparkMisused(f"token: the network at {self.registration} is without TLS")
+        return TokenCredentials(base, secret.strip())
+
+
+def _count(given: Mapping[str, str], name: str, called: str) -> int:
+    text = given.get(name, "0")
+    if not text.isdecimal() or (text == "0" and name in given):
+        raise SparkMisused(f"{called}: {text!r} is no number of deliveries")
+    return int(text)
+
+
+def _one_of(given: Mapping[str, str], called: str, *values: str) -> str:
+    """The first, where none is given."""
+    text = given.get(called.lower(), values[0]).lower()
+    if text not in values:
+        raise SparkMisused(f"{called}: {text!r}; expected {' or '.join(values)}")
+    return text
+
+
+@dataclass
+class _Part(InputPartition):
+    """Profiles of one host broker, each behind a position through another."""
+
+    ranges: dict[str, tuple[int, int]]
+
+
+class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One query: in its driver as long as it runs, and for each partition in an executor."""
+
+    def __init__(self, asked: StreamAsked, schema: Any) -> None:
+        """SparkMisused for a Spark that is too old."""
+        version = import_module("pyspark").__version__
+        if tuple(map(int, version.split(".")[:2])) < NEEDS:
+            needed = ".".join(map(str, NEEDS))
+            raise SparkMisused(f"Spark {version} is too old: a stream needs {needed} or newer")
+        self._asked = asked
+        self._schema = schema
+        self._stack: ExitStack | None = None  # of the connection, in the driver
+        self._user: User
+        self._ids: tuple[str, ...] = asked.profiles
+        self._initial: Offset = {}
+        self._is_new = False  # no batch was planned behind the initial offset
+        self._target: Offset | None = None  # of a query that ends when it has read what there is
+
+    # --- in the driver --------------------------------------------------------------------
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - as Spark says it
+        with told_alone():
+            # From now on all is kept, of a profile that was ephemeral as well.
+            self._open()
+            said = self._user.positions(released=dict.fromkeys(self._ids, 0))
+            self._initial, self._is_new = self._begun(said), True
+            return self._initial
+
+    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802
+        with told_alone():
+            self._open()
+            is_first, self._is_new = self._is_new, False
+            if is_first and self._asked.begins_latest:
+                return start  # a first batch without rows, since its start is not kept by Spark
+            try:
+                said = self._user.positions(*self._ids)
+            except NetworkUnreachable as error:
+                log.warning("nothing is read: %s", error)
+                return start
+            self._check(start, said)
+            ahead = {name: position.last for name, position in said.items()}
+            if self._target is not None:
+                ahead = {name: min(last, self._target[name]) for name, last in ahead.items()}
+            new = self._begun({name: said[name] for name in self._ids if name not in start})
+            known = {name: last for name, last in ahead.items() if name in start}
+            return new | _limited(start, known, getattr(limit, "max_rows", None))
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        limits = import_module("pyspark.sql.streaming.datasource")
+        return (
+            limits.ReadMaxRows(self._asked.most) if self._asked.most else limits.ReadAllAvailable()
+        )
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        with told_alone():
+            self._open()
+            said = self._user.positions(*self._ids)
+            self._target = {name: position.last for name, position in said.items()}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[_Part]:
+        with told_alone():
+            self._open()
+            is_again = self._asked.begins_latest and start == self._initial  # of the first batch
+            ranges = {}
+            for name, last in end.items():
+                since = start.get(name, last)
+                if name in self._ids and (since < last or (since > last and not is_again)):
+                    ranges[name] = (since if since < last else 0, last)  # 0: of a lost store
+            hosts = self._user.hosts(*ranges)
+            return [_Part({name: ranges[name] for name in some}) for some in hosts.values()]
+
+    def commit(self, end: Offset) -> None:
+        with told_alone():
+            self._open()
+            self._user.positions(released={p: n for p, n in end.items() if p in self._ids})
+
+    def stop(self) -> None:
+        if self._stack is not None:
+            self._stack.close()
+            self._stack = None
+
+    def _open(self) -> None:
+        """Connect; register the query, which is known by its key in each run after the first."""
+        if self._stack is None:
+            with ExitStack() as stack:
+                self._user = stack.enter_context(self._asked.connected())
+                if self._asked.query:
+                    made = self._user.add_profile(self._asked.query, key=self._asked.query_key)
+                    self._ids = (made.id,)
+                self._stack = stack.pop_all()
+
+    def _begun(self, said: Mapping[str, Position]) -> Offset:
+        """Where profiles begin that were not read before."""
+        if self._asked.begins_latest:
+            return {name: position.last for name, position in said.items()}
+        return {name: position.gone for name, position in said.items()}
+
+    def _check(self, start: Offset, said: Mapping[str, Position]) -> None:
+        """Whether all behind an offset is there.  SparkMisused."""
+        for name, position in said.items():
+            since = start.get(name, position.last)
+            if position.last < since:
+                what = f"its broker has lost its store, and knows of {position.last} deliveries"
+                self._tell_lost(f"profile {name}: {since} were read, {what}")
+            elif position.gone > since:
+                self._tell_gone(name, position.gone - since, position.gone)
+
+    def _tell_gone(self, name: str, count: int, through: int) -> None:
+        what = f"{count} deliveries through position {through} were thrown away"
+        self._tell_lost(f"profile {name}: {what} before they were read")
+
+    def _tell_lost(self, what: str) -> None:
+        if self._asked.fails:
+            raise SparkMisused(f"{what}; with failOnDataLoss=false the stream goes on behind them")
+        log.warning("%s", what)
+
+    # --- in executors ---------------------------------------------------------------------
+
+    def read(self, partition: InputPartition) -> Iterator[Batch]:
+        assert isinstance(partition, _Part)
+        with told_alone():
+            yield from record_batches(self._rows(partition.ranges), self._schema)
+
+    def _rows(self, ranges: Mapping[str, tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+        names = [field.name for field in self._schema.fields[5:-2]] if self._asked.columns else []
+        ends = {name: end for name, (_, end) in ranges.items()}
+        with self._asked.connected() as user:
+            found = user.results(*ranges, held=True, positions=lambda name: ranges[name][0])
+            while some := found.portion(ends, AT_ONCE, PATIENCE_SECONDS):
+                for delivery in some:
+                    yield from _rows_of(delivery, names)
+            for name, count in found.lost_by_profile().items():
+                start, end = ranges[name]
+                self._tell_gone(name, min(count, end - start), end)
+
+
+def _limited(start: Offset, ahead: Offset, most: int | None) -> Offset:
+    """So many deliveries of all profiles together, none of them left waiting for the others."""
+    left = {name: max(0, last - start[name]) for name, last in ahead.items()}
+    if most is None or sum(left.values()) <= most:
+        return ahead
+    found = dict(start)
+    for place, name in enumerate(sorted(left, key=lambda name: (left[name], name))):
+        some = min(left[name], -(-most // (len(left) - place)))
+        found[name] += some
+        most -= some
+    return {name: found[name] for name in ahead}
+
+
+def _rows_of(delivery: Delivery, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    before = delivery.profile, delivery.position, delivery.source, delivery.number
+    behind = delivery.media_type, delivery.limit or None
+    for ordinal, result in enumerate(delivery.results):
+        yield (*before, ordinal, *cells(result, names), *behind)
+    if not delivery.results:
+        yield (*before, None, *[None] * max(1, len(names)), *behind)
