@@ -45,10 +45,8 @@ class PlanFailed:
 @dataclass(frozen=True, slots=True)
 class PlannerTask:
     """What the planning process finds in its directory, beside the profiles: ``topology`` as TOML,
-    ``archive`` directories, ``conf``: settings of Spark, and what PlanWanted has."""
+    ``archive`` directories, and what PlanWanted has."""
 
-    master: str
-    conf: dict[str, str]
     topology: str
     schemas: list[tuple[str, str, bytes]]
     have_none: bool

@@ -94,11 +94,8 @@ class PlannerDesk:
 
     def _task(self, question: PlanWanted) -> PlannerTask:
         archive = self._archive
-        planning = question.topology.planning  # as it is by now
         has_some = archive is not None and is_archive(archive)
         return PlannerTask(
-            master=planning.master,
-            conf=planning.conf,
             topology=to_toml(question.topology),
             schemas=[(schema.name, schema.kind, schema.data) for schema in question.schemas],
             have_none=question.have_none,

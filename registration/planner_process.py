@@ -35,13 +35,8 @@ from registration.planning.plan_file import from_json, to_json
 from registration.planning.planner import PlanOptions, measured_values
 from registration.spark.inputs import Frame, UnreadableData, read_profiles
 from registration.spark.plan_job import PlanJob, run_plan_job
-from registration.spark.session import (
-    Session,
-    SparkOptions,
-    SparkUnavailable,
-    is_here,
-    spark_session,
-)
+from registration.spark.sent_code import is_here
+from registration.spark.session import Session, SparkOptions, SparkUnavailable, spark_session
 
 NICENESS = 10
 DATA_BYTES_MAX = 4 * 1024**3  # of each process
@@ -68,7 +63,8 @@ def make(task: PlannerTask, directory: Path) -> bytes:
     topology = parse_topology(task.topology, "the network")
     schemas = tuple(_schema(*each) for each in task.schemas)
     before = from_json(task.plan) if task.plan else None
-    with spark_session(SparkOptions(task.master, task.conf)) as session:
+    planning = topology.planning  # as it is by now
+    with spark_session(SparkOptions(planning.master, planning.conf)) as session:
         job = PlanJob(
             profiles=_profiles(session, directory / PROFILES_FILE),
             options=PlanOptions(topology=topology, before=before),

@@ -30,7 +30,8 @@ from registration.spark.archive_files import (
     files_of,
     is_archive,
 )
-from registration.spark.session import Session, is_here
+from registration.spark.sent_code import is_here
+from registration.spark.session import Session
 
 Frame: TypeAlias = Any  # a Spark DataFrame
 

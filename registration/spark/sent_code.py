@@ -37,13 +37,17 @@ class OnyxUnfit(ImportError):
     """A worker has no compiled modules, or those of another build."""
 
 
+def is_here(master: str) -> bool:
+    """Whether the workers are processes of this machine, with this environment."""
+    return master == "local" or master.startswith("local[")
+
+
 def send_code(session: Any) -> None:
     """Send this code to the workers of a cluster, once; the dependencies must be there.
 
     KernelMissing where nothing is compiled here.
     """
     from formats.kernel import is_compiled  # noqa: PLC0415 - not in place of a package
-    from registration.spark.session import is_here  # noqa: PLC0415
     from yfilter.errors import KernelMissing  # noqa: PLC0415
 
     context = session.sparkContext

