@@ -186,8 +186,12 @@ _AROUND = ast.LocationStep(
 _BELOW = ast.LocationStep(False, ast.NodeKind.NODE, None, (), ast.Axis.DESCENDANT_OR_SELF)
 LANGUAGE = ast.PathExpression(ast.Origin.CONTEXT, (_AROUND, _LANG))
 _MAKERS = ast.Constructor | ast.Computed | ast.Markup | ast.Transform | ast.Part
+# What is looked up by its nodes, and what is not worth it, or new each time.
+_KEPT_OTHERWISE = (ast.PathExpression, ast.Mapped, ast.SimpleMap, ast.Literal, *_MAKERS.__args__)
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod"))
 _AGGREGATES = frozenset(("sum", "min", "max", "avg"))
+
+_FAR_AXES = frozenset(_AXES) - {ast.Axis.SELF, ast.Axis.PARENT}
 
 # What names are bound to; ``.`` is the context, where that is no node of the message for sure.
 Bound: TypeAlias = Any  # an operators.Variable, ItemVariable or NodesVariable
@@ -201,6 +205,14 @@ class Returned(NamedTuple):
 
     profile: ast.Profile
     binds: bool
+
+
+class About(NamedTuple):
+    """A dear expression about one node, which many profiles may have: the context node, or that of
+    a variable."""
+
+    expression: ast.Expression
+    variable: str
 
 
 _RETURNED_MAX = 4_096
@@ -239,7 +251,7 @@ class Holder(Protocol):
     scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
-    def shared(self, expression: ast.Expression) -> op.Operator: ...
+    def shared(self, expression: ast.Expression | About) -> op.Operator: ...
 
 
 class NotCompiled(Exception):
@@ -271,14 +283,24 @@ class Compiler:
         """An expression whose variables are in scope."""
         return _COMPILED[type(expression)](self, expression, scope)
 
-    def once(self, expression: ast.Expression | Returned) -> op.Operator:
+    def once(self, expression: ast.Expression | Returned | About) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
         if isinstance(expression, Returned):
             return self._result(*expression)
+        if isinstance(expression, About):
+            return self._remembered(*expression)
         operator = self.operator(expression)
         if _is_shared(expression):
             return op.OncePerMessage(self._scratch, operator)
-        return op.Remembered(self._scratch, operator) if _is_aggregate(expression) else operator
+        if _is_aggregate(expression):  # each number that it is compared with asks for it
+            return op.Remembered(self._scratch, operator, users=2)
+        return operator
+
+    def _remembered(self, expression: ast.Expression, variable: str) -> op.Operator:
+        if not variable:
+            return op.Remembered(self._scratch, self.operator(expression))
+        node = self._variable()
+        return op.Remembered(self._scratch, self.operator(expression, {variable: node}), node)
 
     def _part(self, expression: ast.Expression, scope: Scope) -> op.Operator:
         """As ``operator``, shared where it depends on the message alone."""
@@ -286,6 +308,15 @@ class Compiler:
             self._is_shared(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
         ) or (not self._strict and _is_aggregate(expression) and "." not in scope):
             return self._holder.shared(expression)
+        if self._strict or not _is_dear(expression):
+            return self.operator(expression, scope)
+        variables, uses_context = expression.free_variables(), expression.uses_context()
+        if uses_context and not variables and "." not in scope:
+            return self._holder.shared(About(expression, ""))
+        if len(variables) == 1 and not uses_context:
+            (name,) = variables
+            if isinstance(scope[name], op.Variable):
+                return op.AtNode(scope[name], self._holder.shared(About(expression, name)))
         return self.operator(expression, scope)
 
     def _is_shared(self, expression: ast.Expression) -> bool:
@@ -1274,6 +1305,36 @@ def _is_aggregate(expression: ast.Expression) -> bool:
         and isinstance(expression.arguments[0], ast.PathExpression)
         and not expression.free_variables()
         and not expression.uses_position()
+    )
+
+
+def _is_dear(expression: ast.Expression) -> bool:
+    """Whether its atomic values are worth to be kept for a node: it looks far, or at many values,
+    and no part of it that is kept does so for it."""
+    if isinstance(expression, _KEPT_OTHERWISE):
+        return False
+    parts = expression.same_focus()
+    if not isinstance(expression, ast.Flwor | ast.Quantified) and not any(map(_is_far, parts)):
+        return False
+    of_any_kind = dict.fromkeys(expression.free_variables(), ANYTHING)
+    return (
+        not expression.kinds(of_any_kind, NODES) & NODES
+        and not expression.uses_position()
+        and not any(isinstance(part, _MAKERS) for part in expression.within())
+    )
+
+
+def _is_far(part: ast.Expression) -> bool:
+    """Whether it selects nodes far from its context, or by conditions on others."""
+    if not isinstance(part, ast.PathExpression):
+        return isinstance(part, ast.Flwor)
+    return part.start is None and any(
+        step.descendant
+        or step.axis in _FAR_AXES
+        or any(
+            isinstance(inner, ast.PathExpression) for p in step.predicates for inner in p.within()
+        )
+        for step in part.steps
     )
 
 

@@ -126,7 +126,7 @@ cdef class Keys:
     cdef Scratch _scratch
     cdef int count, has
     cdef int[::1] kind
-    cdef long long[::1] _first  # of a text its first octet, of another value its place in ``_atoms``
+    cdef long long[::1] _first  # octet of a text; of another value its place in ``_atoms``
     cdef long long[::1] _size  # of a text, in octets
     cdef double[::1] _number
     cdef unsigned char[::1] _octets
@@ -136,7 +136,9 @@ cdef class Keys:
 
     cdef int clear(self) except -1
     cdef int _room(self, int kind) except -1
-    cdef int put_text(self, const unsigned char* values, long long size, bint is_untyped) except -1
+    cdef int put_text(
+        self, const unsigned char* values, long long size, bint is_untyped
+    ) except -1
     cdef int put_value(self, Scratch scratch) except -1
     cdef int put_number(self, double number) except -1
     cdef int put_atom(self, atom) except -1
@@ -190,6 +192,7 @@ cdef class OperatorTable:
     cdef public long long visits
     cdef public long long nanos
 
+    cdef int _count_user(self, int number, int change) except -1
     cdef list _select(self, int number)
     cdef int _look(self) except -1
     cdef bint _spend(self, Operator operator, int number, long long spent) except -1

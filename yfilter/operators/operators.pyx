@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from formats.element_stream import ElementStream
 from formats.names import QualifiedName
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.columns import doubles, grown, ints, longs, octets
+from yfilter.index.columns import doubles, grown, ints, longs, octets as zero_octets
 from yfilter.language.atoms import (
     arithmetic,
     atom_text,
@@ -646,13 +646,7 @@ cdef class Ordered(ValueTest):
 
     cdef bint accepts(self, Scratch scratch) except -1:
         value = scratch.octets[scratch.first : scratch.last]
-        if self._operator == 2:
-            return value < self._octets
-        if self._operator == 3:
-            return value <= self._octets
-        if self._operator == 4:
-            return value > self._octets
-        return value >= self._octets
+        return compares((value > self._octets) - (value < self._octets), self._operator, 0)
 
 
 cdef class NumberTest(ValueTest):
@@ -935,7 +929,7 @@ cdef class Keys:
         self._first = longs(16)
         self._size = longs(16)
         self._number = doubles(16)
-        self._octets = octets(256)
+        self._octets = zero_octets(256)
         self._used = 0
         self._atoms: list[Atom] = []  # of the keys that are no texts
         self._known: dict[Any, int] = {}  # the places of identities
@@ -962,7 +956,9 @@ cdef class Keys:
         self.count += 1
         return self.count - 1
 
-    cdef int put_text(self, const unsigned char* values, long long size, bint is_untyped) except -1:
+    cdef int put_text(
+        self, const unsigned char* values, long long size, bint is_untyped
+    ) except -1:
         cdef int at = self._room(_UNTYPED if is_untyped else _TEXT)
         cdef long long room = len(self._octets)
         if self._used + size > room:
@@ -1501,15 +1497,7 @@ cdef int _compare_exact(Exact left, int relation, Exact right, long long node) e
         return 0
     if not _align(&one, &places, &other, other_places):
         return _UNKNOWN
-    if relation == 0:
-        return one == other
-    if relation == 1:
-        return one != other
-    if relation == 2:
-        return one < other
-    if relation == 3:
-        return one <= other
-    return one > other if relation == 4 else one >= other
+    return compares((one > other) - (one < other), relation, 0)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -1733,8 +1721,11 @@ cdef class Nodes(Operator):
         return self.scratch.nodes_from(self.collect(node))
 
     cdef object items(self, long long node):
+        return self.items_behind(self.collect(node))
+
+    cdef list items_behind(self, int base):
+        """The atomic values of the nodes from ``base`` on, taken off the stack."""
         cdef Scratch scratch = self.scratch
-        cdef int base = self.collect(node)
         cdef int i
         found = [scratch.atom(scratch.nodes[i]) for i in range(base, scratch.top)]
         scratch.top = base
@@ -1982,9 +1973,6 @@ cdef class Path(Nodes):
     cdef bint holds(self, long long node) except -1:
         return self.some(node, None)
 
-    cdef object value(self, long long node):
-        return self.scratch.nodes_from(self.collect(node))
-
     cdef object items(self, long long node):
         cdef object known
         cdef long long anchor = -1
@@ -1996,14 +1984,6 @@ cdef class Path(Nodes):
         found = self.items_behind(self.collect(node))
         if self.is_anchored:
             self._known["items", anchor] = found
-        return found
-
-    cdef list items_behind(self, int base):
-        """The atomic values of the nodes from ``base`` on, taken off the stack."""
-        cdef Scratch scratch = self.scratch
-        cdef int i
-        found = [scratch.atom(scratch.nodes[i]) for i in range(base, scratch.top)]
-        scratch.top = base
         return found
 
     cdef object first_atom(self, long long node):
@@ -3217,8 +3197,8 @@ cdef class LetNodes(Nodes):
 # ``group by`` and ``order by``: the tuples of the clauses in front of them are gathered first.
 #
 # The innermost of these clauses has Gathered behind it, which keeps of each tuple the keys and what
-# the variables are bound to, and yields nothing.  Then whoever gathers binds them again, row by row,
-# for what stands behind.
+# the variables are bound to, and yields nothing.  Then Gathering binds them again, row by row, for
+# what stands behind.
 
 
 cpdef object held_by(variable):
@@ -3436,7 +3416,9 @@ cdef class OrderBy(Gathering):
         self._sort(tuples, rows, ints(tuples.count), 0, tuples.count)
         return Bindings(self.end, tuples, rows)
 
-    cdef int _sort(self, Tuples tuples, int[::1] rows, int[::1] room, int first, int last) except -1:
+    cdef int _sort(
+        self, Tuples tuples, int[::1] rows, int[::1] room, int first, int last
+    ) except -1:
         """Merge what is sorted of both halves."""
         cdef int middle = (first + last) >> 1
         cdef int one = first
@@ -4012,8 +3994,15 @@ cdef class Arithmetic(Exact):
 
     cdef bint number(self, long long node, double* found) except -1:
         cdef double other = 0
-        cdef bint is_there = self._left.number(node, found)
-        if not self._right.number(node, &other) or not is_there:
+        cdef bint is_there
+        try:
+            is_there = self._left.number(node, found)
+            is_there &= self._right.number(node, &other)
+        except DynamicError:
+            if self.atom(node) is not None:
+                raise
+            is_there = False  # one is missing, whatever the other one is
+        if not is_there:
             return False
         if self._code == _PLUS:
             found[0] += other
@@ -4232,43 +4221,84 @@ cdef class CastTo(Operator):
         return []
 
 
-cdef class Remembered(Operator):
-    """The value of a function of many values, computed once for each node of a message."""
+cdef class Remembered(Exact):
+    """Atomic values that depend on one node, computed once for each node of a message; where there
+    is one who asks, each time.  The node is the context, or is bound to ``variable``."""
 
     cdef Scratch _scratch
     cdef Operator _operand
-    cdef int _message
+    cdef Variable _variable
+    cdef int users, _message
     cdef dict _known, _numbers
 
-    def __init__(self, scratch: Scratch, operand: Operator) -> None:
+    def __init__(
+        self, scratch: Scratch, operand: Operator, variable: Variable | None = None,
+        users: int = 1
+    ) -> None:
         super().__init__((operand,))
-        self.is_number = operand.is_number
+        _be_as(self, operand)
+        self.uses_context = True
+        self.free = frozenset()
         self._scratch = scratch
         self._operand = operand
+        self._variable = variable
+        self.users = users
         self._message = 0
-        self._known: dict[int, list[Atom]] = {}
-        self._numbers: dict[int, float | None] = {}
+
+    cdef long long _at(self, long long node) except -2:
+        """The context of the operand, where the node is bound."""
+        if self._variable is None:
+            return node
+        self._variable.node = node
+        return ROOT
 
     cdef object value(self, long long node):
         return self.items(node)
 
     cdef object items(self, long long node):
+        if self.users < 2:
+            return self._operand.items(self._at(node))
         self._forget()
         known = self._known.get(node)
         if known is None:
-            known = self._known[node] = self._operand.items(node)
+            known = self._known[node] = self._operand.items(self._at(node))
         return known
 
+    cdef bint holds(self, long long node) except -1:
+        if self.users < 2:
+            return self._operand.holds(self._at(node))
+        self._forget()
+        known = self._known.get(node)
+        if known is None and self.is_truth:
+            known = self._known[node] = [self._operand.holds(self._at(node))]
+        cdef bint answer = effective_boolean(self.items(node) if known is None else known)
+        return answer
+
     cdef bint number(self, long long node, double* found) except -1:
+        if self.users < 2:
+            return self._operand.number(self._at(node), found)
         self._forget()
         known = self._numbers.get(node, self)
         if known is self:
-            known = found[0] if self._operand.number(node, found) else None
+            known = found[0] if self._operand.number(self._at(node), found) else None
             self._numbers[node] = known
         if known is None:
             return False
         found[0] = known
         return True
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        if self.users < 2:
+            return (<Exact>self._operand).exact(self._at(node), digits, places)
+        known = self.items(node)
+        if len(known) != 1:
+            return _UNKNOWN if known else _NOTHING
+        return _exact_atom(known[0], digits, places)
+
+    cdef int rough(self, long long node, double* found) except -1:
+        if self.is_rough:
+            return (<Exact>self._operand).rough(self._at(node), found)
+        return Exact.rough(self, node, found)
 
     cdef int _forget(self) except -1:
         """Drop the knowledge of another message."""
@@ -4277,6 +4307,48 @@ cdef class Remembered(Operator):
             self._known = {}
             self._numbers = {}
         return 0
+
+
+cdef int _be_as(Exact operator, Operator operand) except -1:
+    """Give an operator the kind of value that another one has."""
+    operator.is_double, operator.is_integer = operand.is_double, operand.is_integer
+    operator.is_number, operator.is_truth = operand.is_number, operand.is_truth
+    operator.is_exact = _as_exact(operand)
+    operator.is_rough = operator.is_exact and (<Exact>operand).is_rough
+    return 0
+
+
+cdef class AtNode(Exact):
+    """What is remembered of the node of a variable."""
+
+    cdef Variable _variable
+    cdef Remembered _operand
+
+    def __init__(self, variable: Variable, operand: Remembered) -> None:
+        super().__init__((operand,))
+        _be_as(self, operand)
+        self.uses_context = False
+        self.free = frozenset((variable,))
+        self._variable = variable
+        self._operand = operand
+
+    cdef object value(self, long long node):
+        return self._operand.items(self._variable.node)
+
+    cdef object items(self, long long node):
+        return self._operand.items(self._variable.node)
+
+    cdef bint holds(self, long long node) except -1:
+        return self._operand.holds(self._variable.node)
+
+    cdef bint number(self, long long node, double* found) except -1:
+        return self._operand.number(self._variable.node, found)
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        return self._operand.exact(self._variable.node, digits, places)
+
+    cdef int rough(self, long long node, double* found) except -1:
+        return self._operand.rough(self._variable.node, found)
 
 
 cdef class ItemComparison(Equality):
@@ -4463,24 +4535,19 @@ cdef class ForEachNode(Exact):
         return found if found != _ONE else (<Exact>self._right).rough(node, number)
 
     cdef object value(self, long long node):
-        cdef Scratch scratch = self._scratch
-        cdef int base = self._left.collect(node)
-        cdef int i
-        found: list[Item] = []
-        for i in range(base, scratch.top):
-            made = self._right.value(scratch.nodes[i])
-            scratch.build(1 + len(made))
-            found += made
-        scratch.top = base
-        return found
+        return self._each(node, False)
 
     cdef object items(self, long long node):
+        return self._each(node, True)
+
+    cdef list _each(self, long long node, bint is_of_atoms):
         cdef Scratch scratch = self._scratch
         cdef int base = self._left.collect(node)
         cdef int i
-        found: list[Atom] = []
+        cdef list found = []
         for i in range(base, scratch.top):
-            made = self._right.items(scratch.nodes[i])
+            node = scratch.nodes[i]
+            made = self._right.items(node) if is_of_atoms else self._right.value(node)
             scratch.build(1 + len(made))
             found += made
         scratch.top = base
@@ -4538,19 +4605,16 @@ cdef class Joined(Operator):
         self._parts = list(parts)
 
     cdef object value(self, long long node):
-        cdef Operator part
-        found: list[Item] = []
-        for part in self._parts:
-            made = part.value(node)
-            self._scratch.build(len(made))
-            found += made
-        return found
+        return self._each(node, False)
 
     cdef object items(self, long long node):
+        return self._each(node, True)
+
+    cdef list _each(self, long long node, bint is_of_atoms):
         cdef Operator part
-        found: list[Atom] = []
+        cdef list found = []
         for part in self._parts:
-            made = part.items(node)
+            made = part.items(node) if is_of_atoms else part.value(node)
             self._scratch.build(len(made))
             found += made
         return found
@@ -4692,8 +4756,9 @@ cdef class OncePerMessage(Exact):
     cdef Scratch _scratch
     cdef readonly Operator operand
     cdef int _message
-    cdef object _value, _atoms, _truth, _error
-    cdef int _known, _places  # of ``exact``; -1 until it is asked
+    cdef list _known  # the value, its atoms and its truth
+    cdef object _error
+    cdef int _exactly, _places  # what ``exact`` says; -1 until it is asked
     cdef long long _digits
 
     def __init__(self, scratch: Scratch, operand: Operator) -> None:
@@ -4702,47 +4767,24 @@ cdef class OncePerMessage(Exact):
         self.operand = operand
         self.is_exact = _as_exact(operand) and not (<Exact>operand).is_rough
         self._message = 0
-        self._value: Value | None = None
-        self._atoms: list[Atom] | None = None
-        self._truth: bool | None = None
+        self._known: list[Any] = []
         self._error: DynamicError | None = None
 
     cdef object value(self, long long node):
-        self._look()
-        if self._value is None:
-            try:
-                self._value = self.operand.value(ROOT)
-            except DynamicError as error:
-                self._error = error
-                raise
-        return self._value
+        return self._look_up(0)
 
     cdef object items(self, long long node):
-        self._look()
-        if self._atoms is None:
-            try:
-                self._atoms = self.operand.items(ROOT)
-            except DynamicError as error:
-                self._error = error
-                raise
-        return self._atoms
+        return self._look_up(1)
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         self._look()
-        if self._known < 0:
-            self._known = (<Exact>self.operand).exact(ROOT, &self._digits, &self._places)
+        if self._exactly < 0:
+            self._exactly = (<Exact>self.operand).exact(ROOT, &self._digits, &self._places)
         digits[0], places[0] = self._digits, self._places
-        return self._known
+        return self._exactly
 
     cdef bint holds(self, long long node) except -1:
-        self._look()
-        if self._truth is None:
-            try:
-                self._truth = self.operand.holds(ROOT)
-            except DynamicError as error:
-                self._error = error
-                raise
-        cdef bint answer = self._truth
+        cdef bint answer = self._look_up(2)
         return answer
 
     cdef int write(self, long long node, Output out) except -1:
@@ -4754,11 +4796,28 @@ cdef class OncePerMessage(Exact):
         """Forget what was of another message; raise the error that is known of this one."""
         if self._message != self._scratch.message:
             self._message = self._scratch.message
-            self._value = self._atoms = self._truth = self._error = None
-            self._known = -1
+            self._known = [None, None, None]
+            self._error = None
+            self._exactly = -1
         if self._error is not None:
             raise self._error
         return 0
+
+    cdef object _look_up(self, int place):
+        """What is known at a place, found out first."""
+        self._look()
+        found = self._known[place]
+        if found is None:
+            try:
+                if place == 0:
+                    found = self.operand.value(ROOT)
+                else:
+                    found = self.operand.items(ROOT) if place == 1 else self.operand.holds(ROOT)
+            except DynamicError as error:
+                self._error = error
+                raise
+            self._known[place] = found
+        return found
 
 
 # -------------------------------------------------------------------------------------------------
@@ -4846,6 +4905,7 @@ cdef class OperatorTable:
             entry = self._entries[number]
             assert entry is not None
             entry.users += 1
+            self._count_user(number, 1)
             return number
         entry = _Entry(self, expression)
         operator = self._compiler(entry).once(expression)
@@ -4866,6 +4926,7 @@ cdef class OperatorTable:
         assert entry is not None
         entry.users -= 1
         if entry.users:
+            self._count_user(number, -1)
             return
         self._late.pop(number, None)
         del self._numbers[entry.expression]
@@ -4875,6 +4936,13 @@ cdef class OperatorTable:
             self.scratch.symbols.release(symbol)
         for part in entry.parts:
             self.release(part)
+
+    cdef int _count_user(self, int number, int change) except -1:
+        """A value is remembered for several users."""
+        operator = self._operators[number]
+        if isinstance(operator, Remembered):
+            (<Remembered>operator).users += change
+        return 0
 
     def operator(self, number: int) -> Operator:
         found = self._operators[number]

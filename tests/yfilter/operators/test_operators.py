@@ -20,7 +20,7 @@ from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.evaluator import written
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
-from yfilter.language.query_ast import Expression, PathExpression
+from yfilter.language.query_ast import Comparison, Expression, PathExpression
 from yfilter.language.query_parser import parse_profile
 from yfilter.operators.compiler import Compiler
 from yfilter.operators.evaluation import Evaluation
@@ -391,6 +391,7 @@ def test_random_conditions_hold_where_the_interpreter_says(seed: int) -> None:
     asked = Asked()
     messages = [parse_text(random_message(rng)) for _ in range(4)]
     texts = list(random_conditions(rng, 30))
+    texts += [f"({one}) or not({other})" for one, other in zip(texts, texts[20:], strict=False)]
     numbers = [asked.table.acquire(condition_of(text)) for text in texts]
     for stream in messages:
         for text, number in zip(texts, numbers, strict=True):
@@ -643,6 +644,32 @@ def test_what_depends_on_the_message_alone_is_found_out_once() -> None:
             assert max(rest) < 20
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        "string-join(.//b[c]/@x, '')",
+        "(some $b in .//b satisfies $b/c and not($b/@x = 1))",
+        "(some $v in self::a satisfies contains(string-join($v//b[c]/@x, ''), '2'))",
+    ],
+)
+def test_what_several_conditions_ask_of_a_node_is_found_out_once(part: str) -> None:
+    """Whichever asks first; and where there is one left, it finds it out each time."""
+    asked = Asked()
+    texts = (f"concat({part}, '') != 'y' or @k = 1", f"not(concat('x', {part}) = '') or @k = 2")
+    one, other = (asked.table.acquire(condition_of(text)) for text in texts)
+    for first, second in ((one, other), (other, one)):
+        asked.begin(WIDE)
+        assert asked.table.answer(first, 0)
+        assert asked.table.visits > 2_000
+        assert asked.table.answer(second, 0)
+        assert asked.table.visits < 100
+    asked.table.release(one)
+    assert asked.elements(other, WIDE)[0] == 0
+    asked.table.release(other)
+    assert len(asked.table) == 0
+    assert asked.names() == Asked().names()
+
+
 def test_an_answer_is_remembered_where_it_was_costly() -> None:
     asked = Asked()
     number = asked.table.acquire(condition_of(".//nothing"))
@@ -690,6 +717,33 @@ def test_the_bound_is_for_all_elements_of_a_message() -> None:
     assert total <= 10_000 + 2_001 + len(WIDE)
     assert asked.table.over_limit == 1
     assert asked.elements(number, parse_text(b"<a><b/><b x='2'/></a>")) == [1]
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("<a c='x'><e>1</e></a>", "FORG0001"),
+        ("<a c='x'/>", "[]"),
+        ("<a c='2'/>", "[]"),
+        ("<a c='2'><e>1</e></a>", "[3.0]"),
+        ("<a c='2'><e>1</e><e>1</e></a>", "XPTY0004"),
+    ],
+)
+@pytest.mark.parametrize("text", ["e + @c", "@c + e"])
+def test_a_missing_operand_makes_nothing_of_any_other(
+    message: str, expected: str, text: str
+) -> None:
+    """Though the other one be no number, which an evaluation may tell first."""
+    stream = parse_text(message.encode())
+    expression = condition_of(f"({text}) = 0")
+    assert isinstance(expression, Comparison)
+    answers = []
+    for evaluated in (Evaluation(stream).value, MessageEvaluator(stream).evaluate):
+        try:
+            answers.append(str(evaluated(expression.left, element_node(0), {})))
+        except DynamicError as error:
+            answers.append(error.code)
+    assert answers == [expected, expected]
 
 
 def test_a_message_of_one_element_and_none_of_its_names() -> None:
