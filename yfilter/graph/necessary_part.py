@@ -23,8 +23,6 @@ from yfilter.language.trees import nodes_of, split
 
 _OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
 CASTS = frozenset(name for name in FUNCTIONS if ":" in name)
-SAID_FUNCTIONS = frozenset(name for name in FUNCTIONS if name[0].isalpha()) - CASTS | _OF_UNKNOWN
-"""The functions that a tree may have, beside the casts."""
 
 
 @dataclass(frozen=True, slots=True)
