@@ -365,7 +365,9 @@ cdef class SymbolTable:
 cdef class TextTests:
     cdef Trie _trie
     cdef dict _queries
-    cdef dict _patterns
+    cdef dict _patterns, _sets
+    cdef int _last_set
+    cdef set _wanted
     cdef public object integers
     cdef int[::1] found
     cdef int[::1] _seen
@@ -373,6 +375,8 @@ cdef class TextTests:
     cdef int _count, _search
 
     cpdef int add(self, int attribute, bytes key, int atom) except -1
+    cdef int _write(self, int attribute, int kind, bytes text, int test, int number) except -1
+    cdef int _add_pattern(self, int attribute, bytes key, int atom) except -1
     cpdef int remove(self, int attribute, bytes key) except -1
     cdef int find(self, int attribute, bytes values, int first, int last) except -1
     cdef int _space(self, const unsigned char* data, int first, int last, int spacing) except -2
@@ -548,7 +552,9 @@ cpdef enum:
     LIST_SLOW = 3
     LIST_GROUPS = 4
     LIST_SECONDS = 5
-    LIST_QUERIES = 6
+    LIST_QUICK_FOUND = 6
+    LIST_SLOW_FOUND = 7
+    LIST_QUERIES = 8
 
     # Other fields of a ranged list, of which LIST_SLOW is RANGED.
     LIST_RANGED = 1

@@ -12,7 +12,9 @@ from typing import NamedTuple, Protocol, TypeAlias, cast
 from formats.names import QualifiedName
 from yfilter.index.columns import doubles, grown, ints, longs, octets, touch
 from yfilter.index.pattern_set import PatternSet
+from yfilter.index.pattern_texts import NO_TEXTS, PatternTexts, pattern_in, texts_of
 from yfilter.language.numbers import number_text
+from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import ANY, Expression, NameTest
 from yfilter.language.query_text import unparse
 from yfilter.language.words import (
@@ -797,7 +799,8 @@ cdef class SubscriberRuns:
 
 
 # The key of a text test: TEXT_TEST, its kind, the text; at most TEXT_MAX octets of it.  That of a
-# test of words has their needle (see words.py) in the place of the text.
+# test of words has their needles (see words.py) in the place of the text, at most TEXTS_MAX, with a
+# zero between them.
 TEXT_TESTS = {
     "contains": CONTAINS,
     "starts-with": STARTS_WITH,
@@ -806,6 +809,7 @@ TEXT_TESTS = {
     **{name: SPACED + spacing for name, spacing in WORD_FUNCTIONS.items()},
 }
 TEXT_MAX = 64
+TEXTS_MAX = 64
 
 _ATOM_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 
@@ -1105,8 +1109,11 @@ cdef class AtomTable:
             return f"= {number_text(number)}"
         if key[:1] == b"\xfe" and key[1] == INTEGER:
             return f"by its value: {key[2:].decode()}"
+        if key[:1] == b"\xfe" and key[1] == MATCHES:
+            pattern, flags = pattern_in(key[2:].decode())
+            return f'matches "{pattern}"{f" {flags}" if flags else ""}'
         if key[:1] == b"\xfe" and key[1] > SPACED:
-            return described(key[1] - SPACED, key[2:])
+            return " or ".join(described(key[1] - SPACED, text) for text in key[2:].split(b"\0"))
         if key[:1] == b"\xfe":
             name = next(name for name, kind in TEXT_TESTS.items() if kind == key[1])
             return f'{name} "{key[2:].decode()}"'
@@ -1218,13 +1225,13 @@ def number_key(number: float) -> bytes:
 
 def test_key(name: str, text: str) -> bytes | None:
     """The key of a text test, by the name of its function; None for one that cannot be found."""
-    searched = text.encode()
-    if TEXT_TESTS[name] > SPACED:
-        needles = needles_of(name, [text])
-        searched = needles[0] if len(needles) == 1 and needles[0] != NOWHERE else b""
-    if name != "matches" and not 0 < len(searched) <= TEXT_MAX:
-        return None
-    return bytes((TEXT_TEST, TEXT_TESTS[name])) + searched
+    texts = needles_of(name, [text]) if TEXT_TESTS[name] > SPACED else [text.encode()]
+    if name != "matches":
+        if not texts or len(texts) > TEXTS_MAX or NOWHERE in texts:
+            return None
+        if not all(0 < len(one) <= TEXT_MAX for one in texts):
+            return None
+    return bytes((TEXT_TEST, TEXT_TESTS[name])) + b"\0".join(texts)
 
 
 def _is_number(key: bytes) -> bool:
@@ -1959,8 +1966,9 @@ cdef inline size_t _address(name) noexcept:
 # one goes down as far as there is a way; the tests at the nodes passed hold there, as far as the
 # place is the right one.  So a value costs its length, and the ways that begin in it, whatever the
 # number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
-# their own, from its spaces.  Regular expressions stand in sets that are searched for at once
-# (pattern_set.py); of a number conditions on it are tests, too (integer_tests.py).
+# their own, from its spaces.  A regular expression stands in the trie by the texts that it needs
+# (pattern_texts.py); all of which one is found there, and those that need none, are searched for at
+# once (pattern_set.py).  Of a number conditions on it are tests, too (integer_tests.py).
 
 
 cdef enum:
@@ -1975,8 +1983,12 @@ cdef class TextTests:
 
     def __init__(self, trie: Trie) -> None:
         self._trie = trie
-        self._queries: dict[tuple[int, bytes], int] = {}
-        self._patterns: dict[int, PatternSet] = {}  # by attribute
+        self._queries: dict[tuple[int, bytes], object] = {}
+        # Patterns by attribute and the texts that they need, and those met in a value.
+        self._patterns: dict[tuple[int, PatternTexts], int] = {}
+        self._sets: dict[int, tuple[PatternSet, list[int]]] = {}
+        self._last_set = 0
+        self._wanted: set[int] = set()
         self.integers: object | None = None  # see integer_tests.py
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
@@ -1986,36 +1998,65 @@ cdef class TextTests:
 
     cpdef int add(self, int attribute, bytes key, int atom) except -1:
         """A test that is not there yet."""
-        cdef Trie trie = self._trie
-        cdef const unsigned char* data = key
-        cdef int node, i
-        if key[1] in (MATCHES, INTEGER):
+        if key[1] == INTEGER:
+            self.integers.add(attribute, key[2:].decode(), atom)
             self._queries[attribute, key] = atom
-            if key[1] == INTEGER:
-                self.integers.add(attribute, key[2:].decode(), atom)
-            else:
-                self._patterns.setdefault(attribute, PatternSet()).add(atom, key[2:].decode())
-            return 0
-        node = trie.extend(1, attribute << EDGE_SHIFT)
-        if key[1] > SPACED:
-            node = trie.extend(node, (_NO_OCTET + key[1]) << EDGE_SHIFT)
+        elif key[1] == MATCHES:
+            self._add_pattern(attribute, key, atom)
+        else:
+            queries = [
+                self._write(attribute, key[1], text, key[1], atom) for text in key[2:].split(b"\0")
+            ]
+            self._queries[attribute, key] = queries if len(queries) > 1 else queries[0]
+        return 0
+
+    cdef int _write(self, int attribute, int kind, bytes text, int test, int number) except -1:
+        """A text of a kind below an attribute; ``test`` and ``number``: what it is found for."""
+        cdef Trie trie = self._trie
+        cdef const unsigned char* data = text
+        cdef int node = trie.extend(1, attribute << EDGE_SHIFT)
+        cdef int i
+        if kind > SPACED:
+            node = trie.extend(node, (_NO_OCTET + kind) << EDGE_SHIFT)
         # The walk for words begins behind spaces.
-        for i in range(2 + (SPACED < key[1] < CASELESS), len(key)):
+        for i in range(SPACED < kind < CASELESS, len(text)):
             node = trie.extend(node, data[i] << EDGE_SHIFT)
-        self._queries[attribute, key] = trie.add_query(node, key[1], atom)
+        return trie.add_query(node, test, number)
+
+    cdef int _add_pattern(self, int attribute, bytes key, int atom) except -1:
+        cdef int kind
+        pattern, flags = pattern_in(key[2:].decode())
+        compiled = compile_pattern(pattern, flags)
+        needed = texts_of(compiled, flags)
+        place = attribute, needed
+        number = self._patterns.get(place)
+        if number is None:
+            self._last_set += 1
+            number = self._patterns[place] = self._last_set
+            kind = CASELESS if needed.folded else CONTAINS
+            queries = [self._write(attribute, kind, text, MATCHES, number) for text in needed.texts]
+            self._sets[number] = PatternSet(), queries
+        self._sets[number][0].add(atom, compiled.written)
+        self._queries[attribute, key] = place, atom
         return 0
 
     cpdef int remove(self, int attribute, bytes key) except -1:
-        query = self._queries.pop((attribute, key))
+        known = self._queries.pop((attribute, key))
         if key[1] == INTEGER:
-            self.integers.remove(attribute, query)
+            self.integers.remove(attribute, known)
             return 0
         if key[1] != MATCHES:
-            self._trie.remove_query(query)
+            for query in [known] if isinstance(known, int) else known:
+                self._trie.remove_query(query)
             return 0
-        self._patterns[attribute].remove(query)
-        if not len(self._patterns[attribute]):
-            del self._patterns[attribute]
+        place, atom = known
+        number = self._patterns[place]
+        patterns, queries = self._sets[number]
+        patterns.remove(atom)
+        if not len(patterns):
+            for query in queries:
+                self._trie.remove_query(query)
+            del self._patterns[place], self._sets[number]
         return 0
 
     cdef int find(self, int attribute, bytes values, int first, int last) except -1:
@@ -2030,9 +2071,10 @@ cdef class TextTests:
             self._seen = ints(len(self._seen))
             self._search = 0
         self._search += 1
-        if self._patterns and attribute in self._patterns:
-            for atom in self._patterns[attribute].find(values[first:last]):
-                self._emit(atom)
+        if self._patterns:
+            number = self._patterns.get((attribute, NO_TEXTS))
+            if number is not None:
+                self._wanted.add(number)
         if root:
             self._walk(root, data, first, last, False)
             for kind in range(SPACED + 1, CASELESS + 1):
@@ -2046,6 +2088,12 @@ cdef class TextTests:
                 text = spaced(values[first:last], kind - SPACED)
                 at_words = kind != CASELESS
                 self._walk(node, text, at_words, len(text), at_words)
+        if self._wanted:
+            text = values[first:last]
+            for number in self._wanted:
+                for atom in self._sets[number][0].find(text):
+                    self._emit(atom)
+            self._wanted.clear()
         return self._count
 
     cdef int _space(self, const unsigned char* data, int first, int last, int spacing) except -2:
@@ -2099,7 +2147,9 @@ cdef class TextTests:
                 query = trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
                 while query:
                     kind = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
-                    if (
+                    if kind == MATCHES:
+                        self._wanted.add(trie.queries[QUERY_WIDTH * query + QUERY_NUMBER])
+                    elif (
                         kind == CONTAINS
                         or kind > SPACED
                         or (kind == STARTS_WITH and start == first)
@@ -3061,20 +3111,21 @@ cdef class SecondAccess:
 # hold, those with one twig of an ancestor to look up, by the ancestor (see automaton.pxd), and
 # those that a second access divides, by the comparison (see SecondAccess)::
 #
-#     list    EPOCH SURE QUICK SLOW GROUPS SECONDS
+#     list    EPOCH SURE QUICK SLOW GROUPS SECONDS QUICK_FOUND SLOW_FOUND
 #             | query … | query residual … | query residual required … | group … | second …
 #     group   POSITION COUNT EPOCH ELEMENT | query twig …
 #     second  POSITION SYMBOL ATTRIBUTE OPERATOR COUNT BOUNDS ALIKE | query residual required …
-#     ranged  EPOCH RANGED BOUNDS - GROUPS SECONDS | query residual required …
+#     ranged  EPOCH RANGED BOUNDS - GROUPS SECONDS - - | query residual required …
 #
 # SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, SECONDS of
 # all seconds.  The numbers of a second, and of a ranged list, stand in ``bounds`` from BOUNDS on,
 # ascending; where it is ALIKE the residuals differ in nothing else.  EPOCH, and the ELEMENT of a
-# group, are those that it was last taken for.
+# group, are those that it was last taken for.  Of the quick and the slow ones so many as FOUND says
+# were found in the message of that epoch, and stand first: the order of rows says nothing else.
 
 
 cdef class AcceptLists:
-    """Lists are made once and never change."""
+    """Lists are made once and never change, but for the order of their rows."""
 
     def __init__(self, trie: Trie, atoms: AtomTable, records: RecordPool, bytes_max: int) -> None:
         self.trie = trie

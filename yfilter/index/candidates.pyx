@@ -15,6 +15,7 @@ from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
 from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
+from yfilter.index.pattern_texts import pattern_test
 from yfilter.index.target_groups import TargetGroups
 from yfilter.language.atoms import cast
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
@@ -34,7 +35,8 @@ from yfilter.index.automaton cimport (
     INTEGER,
     GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED,
     LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK,
-    LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH,
+    LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW,
+    MODE_FIXED, MODE_ON_PATH,
     NODE_FIRST_QUERY, NODE_USES, NODE_WIDTH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT,
     POSITION_UNKNOWN, QUERY_NODE, QUERY_NUMBER, QUERY_RESIDUAL, QUERY_WIDTH, QUICK_WIDTH, RANGES,
     RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
@@ -468,7 +470,8 @@ cdef class DerivedColumns:
     cdef int[::1] _operator, _items, _users
     cdef long long[::1] _nanos
     cdef dict _asked, _of_label, _places
-    cdef int _base
+    cdef long long _last
+    cdef int _base, _last_place
 
     def __init__(
         self, view: MessageView, symbols: SymbolTable, text_tests: TextTests,
@@ -488,6 +491,8 @@ cdef class DerivedColumns:
         self._asked: dict[int, dict[int, int]] = {}  # by symbol: users by attribute
         self._of_label: dict[int, object] = {}
         self._places: dict[int, int] = {}  # of what was derived, by attribute and element
+        self._last = -1  # of these, the one that was asked for last
+        self._last_place = 0
         self._base = 0
 
     cpdef int ask(self, int attribute, int symbol) except -1:
@@ -537,6 +542,7 @@ cdef class DerivedColumns:
     cpdef int begin(self) except -1:
         """A message, which the view is bound to."""
         self._places.clear()
+        self._last = -1
         self._base = self._view._own_count
         return 0
 
@@ -557,6 +563,7 @@ cdef class DerivedColumns:
         """Forget what is too much to keep, between groups of elements."""
         if self._view._own_count > self._base + _ROWS_MAX or len(self._places) > _ROWS_MAX:
             self._places.clear()
+            self._last = -1
             self._view._own_count = self._base
         return 0
 
@@ -581,9 +588,14 @@ cdef class DerivedColumns:
         cdef MessageView view = self._view
         cdef int place
         key = key << 32 | element
+        if key == self._last:
+            self.operators.visits = 0
+            return self._last_place
         known = self._places.get(key)
         if known is not None:
             self.operators.visits = 0
+            self._last = key
+            self._last_place = known
             return known
         place = len(self._places)
         if place >= len(self.first):
@@ -593,7 +605,8 @@ cdef class DerivedColumns:
         if not self._compute(attribute, element):
             return -1
         self.end[place] = view._own_count
-        self._places[key] = place
+        self._places[key] = self._last_place = place
+        self._last = key
         return place
 
     cdef bint _compute(self, int attribute, int element) except -1:
@@ -1694,6 +1707,15 @@ cdef class Offers:
         return 0
 
 
+cdef int _exchange(int[::1] rows, int one, int other, int width) noexcept:
+    """Two rows change their places."""
+    cdef int i
+    if one != other:
+        for i in range(width):
+            rows[one + i], rows[other + i] = rows[other + i], rows[one + i]
+    return 0
+
+
 cdef int _first_bound(double[::1] column, int start, int count, double number, bint above) noexcept:
     """The first of ascending bounds that is above a number, or that is not below it."""
     cdef int low = 0
@@ -1849,22 +1871,52 @@ cdef class Candidates(Offers):
             if is_new:
                 self._take_sure(place, element)
             return self._take_unsure(place, element)
-        self.candidates += quick
         if is_new:
+            self._lists[place + LIST_QUICK_FOUND] = self._lists[place + LIST_SLOW_FOUND] = 0
             for i in range(at, at + sure):
                 self._find(self._lists[i + LISTED_QUERY])
         at += sure
         end = at + QUICK_WIDTH * quick
-        while at < end:
-            if self.residuals.ancestor_holds(self._lists[at + LISTED_RESIDUAL], element):
-                self._find(self._lists[at + LISTED_QUERY])
-            at += QUICK_WIDTH
+        self._take_quick(at, end, place + LIST_QUICK_FOUND, element)
+        at = end
         end = at + SLOW_WIDTH * slow
-        self._take_rows(at, end, element)
+        self._take_slow(at, end, place + LIST_SLOW_FOUND, element)
         at = end
         end = at + self._lists[place + LIST_GROUPS]
         self._take_groups(at, end, element)
         return self._take_seconds(end, end + self._lists[place + LIST_SECONDS], element)
+
+    # What holds nearly everywhere, as ``!=`` and ``not`` do, is found at the first elements, and
+    # costs nothing at the others: only what has not been found yet is looked at.
+
+    cdef int _take_quick(self, int first, int end, int place, int element) except -1:
+        """The rows of a quick section, of which so many as stands at ``place`` are found."""
+        cdef int[::1] lists = self._lists
+        cdef int found = first + QUICK_WIDTH * lists[place]
+        cdef int at = found
+        self.candidates += (end - at) // QUICK_WIDTH
+        while at < end:
+            if self._is_found(lists[at + LISTED_QUERY]):
+                _exchange(lists, at, found, QUICK_WIDTH)
+                found += QUICK_WIDTH
+            elif self.residuals.ancestor_holds(lists[at + LISTED_RESIDUAL], element):
+                self._find(lists[at + LISTED_QUERY])
+            at += QUICK_WIDTH
+        lists[place] = (found - first) // QUICK_WIDTH
+        return 0
+
+    cdef int _take_slow(self, int first, int end, int place, int element) except -1:
+        """The rows of a slow section, likewise."""
+        cdef int[::1] lists = self._lists
+        cdef int found = first + SLOW_WIDTH * lists[place]
+        cdef int at = found
+        while at < end:
+            if self._is_found(lists[at + LISTED_QUERY]):
+                _exchange(lists, at, found, SLOW_WIDTH)
+                found += SLOW_WIDTH
+            at += SLOW_WIDTH
+        lists[place] = (found - first) // SLOW_WIDTH
+        return self._take_rows(found, end, element)
 
     cdef int _take_groups(self, int at, int end, int element) except -1:
         """The queries with a twig of an ancestor, once for each ancestor."""
@@ -2743,13 +2795,15 @@ cdef class Draft:
             source = FunctionCall(test, (column, Literal(constant))).token_source()
             if source is not None:
                 column, test = source, "contains-token"
+        elif test == "matches":
+            test, constant = pattern_test(*constant)
         elif test == "integer":
             constant = bytes((TEXT_TEST, INTEGER)) + unparse(constant).encode()
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if items >= EACH_DATE:
             constant = moment_of(constant, items)
-        elif test and test != "integer":
+        elif test and test != "integer" and constant is not None:
             constant = test_key(test, constant)
         if isinstance(constant, (int, float, Decimal)) and not is_exact(constant):
             constant = None

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from yfilter.index.automaton import TEXT_TESTS
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import CURRENT
-from yfilter.language.patterns import as_re2, compile_pattern
+from yfilter.language.shapes import pattern_of
 from yfilter.language.trees import changed
-from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS, plain_test
+from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS
 from yfilter.operators.compiler import LANGUAGE
 from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
@@ -43,9 +43,9 @@ class Derived(NamedTuple):
     """A comparison with a constant, or a text test, of a value that is computed of the element.
 
     ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
-    ``test`` is the name of a text test, whose text is the ``constant``, or the type of a date, or
-    "integer" for a condition on position(), the ``constant``, which stands for the value; else, or
-    then, ``operator`` compares.
+    ``test`` is the name of a text test, whose text is the ``constant``, of ``matches`` the pattern
+    and its flags, or the type of a date, or "integer" for a condition on position(), the
+    ``constant``, which stands for the value; else, or then, ``operator`` compares.
     ``condition`` says the same as an expression.  One that is ``negated`` is verified by its
     column, and not looked up.
     """
@@ -54,7 +54,7 @@ class Derived(NamedTuple):
     items: int
     test: str
     operator: ast.Operator
-    constant: str | ast.Number | ast.Expression
+    constant: str | ast.Number | ast.Expression | tuple[str, str]
     condition: ast.Expression
     negated: bool = False
 
@@ -80,8 +80,10 @@ def derived_of(condition: ast.Expression) -> Derived | None:
         case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
             operator = ast.VALUE_COMPARISONS[name]
             found = Derived(value, ONLY_ITEM, "", operator, constant, condition)
-        case _ if condition.origin is ast.Origin.CONTEXT:
+        case _ if condition.origin in (ast.Origin.CONTEXT, ast.Origin.MESSAGE):
             return _of_last_predicate(condition)
+        case ast.FunctionCall("exists", (filtered,)) if filtered.origin is ast.Origin.EXPRESSION:
+            return _of_place_among(filtered, condition)
         case ast.FunctionCall("not", (asked,)):
             return _negation_of(derived_of(asked), condition)
         case _:
@@ -135,7 +137,7 @@ def _of_integer(found: Derived) -> Derived | None:
     (about, *others) = dict.fromkeys(_counted(found.value)) or (None,)
     if others or not isinstance(about, ast.FunctionCall) or about.name not in _INTEGERS:
         return None
-    if isinstance(found.constant, str | ast.Expression) or not _is_column(about):
+    if isinstance(found.constant, str | tuple | ast.Expression) or not _is_column(about):
         return None
     value = changed(found.value, lambda part: _PLACE if part == about else part)
     test = ast.Comparison(value, found.operator, ast.Literal(found.constant))
@@ -162,9 +164,26 @@ _SAFE = frozenset(("count", "string", "string-length", "normalize-space", "numbe
 _SAFE_TEXTS = frozenset(("lower-case", "upper-case", "translate", "concat"))
 
 
+def _of_place_among(filtered: ast.Expression, condition: ast.Expression) -> Derived | None:
+    """``(b | c)[3]`` as ``1 to count(b | c) = 3``."""
+    match filtered.steps, tuple(filtered.same_focus()):
+        case (ast.LocationStep(predicates=(ast.Literal(int(place)),)) as step,), (nodes,) if (
+            step.is_self
+        ):
+            found = _of_number_among(nodes, place, condition)
+            return found if _is_column(found.value) else None
+    return None
+
+
+def _of_number_among(nodes: ast.Expression, place: int, condition: ast.Expression) -> Derived:
+    value = ast.Operation("to", (ast.Literal(1), ast.FunctionCall("count", (nodes,))))
+    return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, condition)
+
+
 def _of_last_predicate(path: ast.Expression) -> Derived | None:
     """The existence of nodes as a comparison: ``a/b[c = "x"]`` as ``a/b/c = "x"``,
-    ``a/b[count(c) = 2]`` as ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
+    ``//comment()[. = "x"]`` as ``//comment() = "x"``, ``a/b[count(c) = 2]`` as
+    ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
     if not path.steps or not path.steps[-1].predicates:
         return None
     *before, last = path.steps
@@ -173,15 +192,15 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
     value: ast.Expression
     match predicate:
         case ast.Literal(int(place)) if not (before or last.descendant or _is_of_many(base)):
-            count = ast.FunctionCall("count", (base,))
-            value = ast.Operation("to", (ast.Literal(1), count))
-            return Derived(value, EACH_ITEM, "", ast.Operator.EQ, place, path)
+            return _of_number_among(base, place, path)
         case _ if predicate.is_location or isinstance(predicate, ast.Literal):
             return None
     found = derived_of(predicate)
     if found is None or found.test or found.items != EACH_ITEM or found.negated:
         return None
     match found.value:
+        case ast.DOT:
+            value = base
         case inner if inner.origin is ast.Origin.CONTEXT and not any(
             step.is_self for step in inner.steps[:1]
         ):
@@ -202,21 +221,15 @@ _IN_FORCE = ast.FunctionCall(
 def _text_test(condition: ast.Expression) -> Derived | None:
     """A text test whose text or pattern is a literal, of any value."""
     match condition:
-        case ast.FunctionCall("matches", (value, ast.Literal(str(pattern)), *rest)) if all(
-            isinstance(flags, ast.Literal) for flags in rest
-        ):
-            flags = "".join(str(flag.value) for flag in rest if isinstance(flag, ast.Literal))
-            if (plain := plain_test(pattern, flags)) is not None:
-                return Derived(value, FIRST_ITEM, plain[0], ast.Operator.EQ, plain[1], condition)
-            written = as_re2(pattern, flags)
-            compiled = compile_pattern(pattern, flags)
-            if written is None or not compiled.is_quick or compiled.is_nullable:
-                return None  # the last holds where there is no value, too
-            return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, written, condition)
+        case ast.FunctionCall("matches", (value, *_)):
+            asked = pattern_of(condition)
+            if asked is None:
+                return None
+            return Derived(value, FIRST_ITEM, "matches", ast.Operator.EQ, asked, condition)
         case ast.FunctionCall("lang", (ast.Literal(str(text)), ast.DOT)):
             return Derived(_IN_FORCE, FIRST_ITEM, "lang", ast.Operator.EQ, text, condition)
-        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if (
-            name in TEXT_TESTS and name not in EACH_WORD
+        case ast.FunctionCall(name, (value, ast.Literal(str(text)))) if name in TEXT_TESTS and not (
+            name in EACH_WORD and EACH_WORD[name].every
         ):
             items = EACH_ITEM if name in WORD_FUNCTIONS else FIRST_ITEM
             if items == EACH_ITEM and not _is_text(value):

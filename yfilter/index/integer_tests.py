@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-from yfilter.language.query_parser import parse_expression
+from yfilter.language.query_parser import reread
 from yfilter.operators.operators import OperatorTable
 
 _INTEGERS_MAX = 4_096  # of a column that are remembered
@@ -25,7 +25,7 @@ class IntegerTests:
         self._atoms = 0  # in these
 
     def add(self, column: int, text: str, atom: int) -> None:
-        number = self._operators.acquire(parse_expression(text))
+        number = self._operators.acquire(reread(text).body)
         self._tests.setdefault(column, {})[atom] = number
         for integer, atoms in self._known.get(column, {}).items():
             if self._operators.holds_at(number, integer):

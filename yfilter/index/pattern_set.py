@@ -1,8 +1,9 @@
 """Very many regular expressions, searched for in one text at once.
 
-They stand in blocks, each a set of RE2, which runs over a text once for all its patterns.  A block
-is compiled when it is first asked after a change; so changes cost little, and a large set is never
-compiled as a whole.
+A PatternSet has all that need the same texts, or none (pattern_texts.py): the index asks for those
+whose texts it has found.  They stand in blocks, each a set of RE2, which runs over a text once for
+all its patterns.  A block is compiled when it is first asked after a change; so changes cost
+little, and a large set is never compiled as a whole.
 
 ::
 
@@ -16,10 +17,11 @@ from __future__ import annotations
 from yfilter.language.patterns import Re2Pattern, Re2Set, compile_re2, compile_re2_set
 
 BLOCK_PATTERNS_MAX = 256
+SINGLES_MAX = 2  # which are looked for one by one
 
 
 class PatternSet:
-    """Numbered patterns of RE2, as ``as_re2`` writes them.
+    """Numbered patterns of RE2, as ``Pattern.written`` has them.
 
     Searching takes time linear in the text and in the number of blocks.
     """
@@ -65,8 +67,8 @@ class PatternSet:
 class _Block:
     """Up to BLOCK_PATTERNS_MAX patterns; a removed one takes its place until half are gone.
 
-    ``compiled``: how often it was; ``singles``: its patterns one by one, where RE2's memory does
-    not suffice for all together.
+    ``compiled``: how often it was; ``singles``: its patterns one by one, where they are few, or
+    RE2's memory does not suffice for all together.
     """
 
     def __init__(self) -> None:
@@ -105,7 +107,7 @@ class _Block:
             self._set = None
             for number, pattern in self._patterns.items():
                 single = compile_re2(pattern)
-                assert single is not None  # as_re2 has compiled it
+                assert single is not None  # it is small
                 self.singles[number] = single
         return [
             number
@@ -117,4 +119,5 @@ class _Block:
         self.compiled += 1
         self.singles = {}
         self._numbers = [None, *self._patterns]
-        self._set = compile_re2_set(self._patterns.values())
+        few = len(self._patterns) <= SINGLES_MAX
+        self._set = None if few else compile_re2_set(self._patterns.values())

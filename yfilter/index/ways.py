@@ -81,7 +81,10 @@ def ways_of(path: Expression, verified: Expression | None = None) -> tuple[Ways,
     """A matching path as alternatives, each of ways that all have to be found; ``verified`` is
     asked besides."""
     steps, others = _divided(main_steps(path))
-    if verified is not None:
+    is_of_root = len(steps) == 1 and not steps[0].descendant
+    if verified is not None and not is_of_root and _is_of_message(verified):
+        others.append(absolute(_root_with(verified)))
+    elif verified is not None:
         last = replace(steps[-1], predicates=(*steps[-1].predicates, verified))
         steps = (*steps[:-1], last)
     way = _way(steps, 0)
@@ -118,6 +121,11 @@ def _divided(
                     others += _anywhere(part)
         found.append(step if not others else replace(step, predicates=tuple(kept)))
     return tuple(found), others
+
+
+def _is_of_message(condition: Expression) -> bool:
+    """Whether it is a column of which there is one value a message."""
+    return condition.depends_on_message_alone() and derived_of(condition) is not None
 
 
 def _root_with(condition: Expression) -> LocationStep:
@@ -164,7 +172,7 @@ def conditions_of(predicate: Expression) -> Conditions:
 
 def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
     for kind, whole in take_apart(predicate):
-        each = _each_word(whole, every=True)
+        each = _each_word(whole)
         if len(each) > 1 and kind is ConditionKind.RESIDUAL:
             yield Verified(whole)  # of several values each may have one of the words
         for part in each:
@@ -238,16 +246,17 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
             if not literals:
                 yield condition
         case _:
-            yield from _each_word(condition, every=False)
+            yield condition
 
 
-def _each_word(condition: Expression, *, every: bool) -> tuple[Expression, ...]:
-    """A condition about every, or any, word of a string as one condition for each word."""
+def _each_word(condition: Expression) -> tuple[Expression, ...]:
+    """A condition about all words of a string as one condition for each word."""
     match condition:
-        case FunctionCall(name, (_, Literal(str(words)))) if name in EACH_WORD:
+        case FunctionCall(name, (_, Literal(str(words)))) if (
+            name in EACH_WORD and EACH_WORD[name].every
+        ):
             if isinstance(words, Blank):
                 raise NeedsWords
-            each = condition.each_word(words)
-            return each if len(each) == 1 or EACH_WORD[name].every is every else (condition,)
+            return condition.each_word(words)
         case _:
             return (condition,)

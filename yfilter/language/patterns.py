@@ -531,18 +531,6 @@ class _Unsaid(Exception):
     """RE2 cannot say that."""
 
 
-def as_re2(pattern: str, flags: str = "") -> str | None:
-    """The RE2 pattern that is found in the texts in which ``pattern`` is, or None.
-
-    For patterns that compile_pattern takes; PatternError for others that do not even parse.
-    """
-    parsed = parse_pattern(pattern, flags)
-    if parsed.has_starts and "m" in flags:
-        return None  # to RE2 a line begins behind the last newline, too
-    written = written_for_re2(parsed, flags)
-    return None if written is None or compile_re2(written) is None else written
-
-
 def written_for_re2(parsed: ParsedPattern, flags: str) -> str | None:
     """As RE2 has it, which is right but for ``^`` behind a newline at the end of the text."""
     try:
@@ -551,18 +539,24 @@ def written_for_re2(parsed: ParsedPattern, flags: str) -> str | None:
         return None
 
 
+def is_there() -> bool:
+    """Whether RE2 is installed."""
+    return _library() is not None
+
+
 def compile_re2(written: str) -> Re2Pattern | None:
     """A pattern for RE2, compiled; None if RE2 is not there or refuses it."""
     if (re2 := _library()) is None:
         return None
     try:
-        return cast(Re2Pattern, re2.compile(written, _options()))
+        # PERF: ``re2.compile`` takes five times as long, as it copies the options.
+        return cast(Re2Pattern, re2._Regexp(written, _options()))
     except re2.error:
         return None
 
 
 def compile_re2_set(written: Iterable[str]) -> Re2Set | None:
-    """Patterns of as_re2, to be searched for at once; None if together they are too large.
+    """Patterns of written_for_re2, to be searched for at once; None if together they are too large.
 
     Matching gives 0, which stands for nothing but that RE2's memory sufficed, and the places of the
     patterns found, from 1 on; None where memory did not suffice.
@@ -767,7 +761,7 @@ class Pattern:
 
     @property
     def is_quick(self) -> bool:
-        is_exact = self._re2 is not None and not self._at_last_newline
+        is_exact = self.is_linear and not self._at_last_newline and is_there()
         is_small = self.size <= FEW_STATES and self.wide <= FEW_WIDE
         return is_small and self.ranges <= FEW_RANGES and is_exact
 
@@ -790,11 +784,20 @@ class Pattern:
     def built(self) -> list[_State]:
         return _StateBuilder().build(self._parsed.whole)
 
+    @property
+    def whole(self) -> Fragment:
+        return self._parsed.whole
+
+    @cached_property
+    def written(self) -> str | None:
+        """The pattern of RE2 that is found in the same texts, but for those that end with a newline
+        where ``^`` stands for the beginning of a line; None where RE2 cannot say it."""
+        return written_for_re2(self._parsed, self._flags)
+
     def compiled_by_re2(self) -> Re2Pattern | None:
         if self.ranges > RE2_RANGES_MAX:
             return None
-        written = written_for_re2(self._parsed, self._flags)
-        return None if written is None else compile_re2(written)
+        return None if self.written is None else compile_re2(self.written)
 
     def _found_by_re2(self, text: str) -> Re2Pattern | None:
         """RE2's pattern, None where it would take too long or find something else."""

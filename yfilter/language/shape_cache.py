@@ -31,6 +31,8 @@ from formats.characters import NAME, find_illegal_character
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
 from yfilter.language.constants import Constant, constants_in, first_fault
+from yfilter.language.patterns import PatternError, check_pattern
+from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS as _LIMITS
 from yfilter.language.shapes import (
     Partial,
     PlainPath,
@@ -39,6 +41,7 @@ from yfilter.language.shapes import (
     Shaped,
     TextShapes,
     Word,
+    patterns_in,
     take_apart,
 )
 from yfilter.language.tokens import NCNAME
@@ -97,7 +100,7 @@ class _Recipe(NamedTuple):
     ``order``: for each word the number of the one in the text, or, counted from the end of
     those, of one in ``constants``; ``conversions``: what makes a number of the word at a place;
     ``checked``: the constants of the profile that can be errors, as the shape of a sequence, and
-    which of its words are theirs; None if there are none.
+    which of its words are theirs; None if there are none.  ``patterns``: see ``patterns_in``.
     """
 
     shape: Shape
@@ -105,6 +108,7 @@ class _Recipe(NamedTuple):
     constants: tuple[Word, ...]
     conversions: tuple[tuple[int, Callable[[str], Word]], ...]
     checked: tuple[Shape, tuple[int, ...]] | None
+    patterns: tuple[tuple[int, str], ...]
 
 
 class ShapeCache:
@@ -165,6 +169,10 @@ class ShapeCache:
             shape, numbers = entry.checked
             if _has_fault(Shaped(shape, tuple([made[number] for number in numbers]))):
                 return None
+        if entry.patterns and not _are_patterns(
+            tuple([(str(made[number]), flags) for number, flags in entry.patterns])
+        ):
+            return None
         return Shaped(entry.shape, tuple(made))
 
     def key(self, text: str) -> str:
@@ -198,7 +206,8 @@ class ShapeCache:
         )
         fallible = shape.derived(constants_in) if self._parse_template else ()
         checked = _own_shape(fallible) if fallible else None
-        return _Recipe(shape, tuple(order), tuple(constants), conversions, checked)
+        patterns = shape.derived(patterns_in)
+        return _Recipe(shape, tuple(order), tuple(constants), conversions, checked, patterns)
 
 
 @lru_cache(maxsize=CONSTANTS_MAX)
@@ -207,6 +216,15 @@ def _has_fault(constants: Shaped) -> bool:
     whole = constants.fill()
     assert isinstance(whole, ast.Sequence)
     return first_fault(Constant(part, part) for part in whole.parts) is not None
+
+
+def _are_patterns(asked: tuple[tuple[str, str], ...]) -> bool:
+    """Whether they are regular expressions within the limits; else the parser says the reason."""
+    try:
+        ranges = [check_pattern(one, flags, _LIMITS.pattern_max) for one, flags in set(asked)]
+    except PatternError:
+        return False
+    return sum(ranges) <= _LIMITS.ranges_max
 
 
 @lru_cache(maxsize=STEPS_MAX)

@@ -280,16 +280,33 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
         name = cast("ast.Expression | QualifiedName | None", _replaced(node.name, blank))
         return ast.Computed(node.kind, name, node.content, node.namespaces)
     if isinstance(node, ast.FunctionCall) and node.name in PATTERN_FUNCTIONS:
+        # The pattern of ``matches`` is a word, which is looked at in each profile (patterns_in).
+        word = -1 if pattern_of(node) is None else 1
         return ast.FunctionCall(
             node.name,
             tuple(
                 part
-                if isinstance(part, ast.Literal)
+                if place != word and isinstance(part, ast.Literal)
                 else cast(ast.Expression, _replaced(part, blank))
-                for part in node.arguments
+                for place, part in enumerate(node.arguments)
             ),
         )
     return kind(*[_replaced(part, blank) for part in parts])
+
+
+def pattern_of(call: ast.Expression) -> tuple[str, str] | None:
+    """The pattern of ``matches``, and its flags, where they are literals."""
+    match call:
+        case ast.FunctionCall("matches", (_, ast.Literal(str(pattern)), *flags)):
+            known = [flag.value for flag in flags if isinstance(flag, ast.Literal)]
+            return (pattern, "".join(map(str, known))) if len(known) == len(flags) else None
+    return None
+
+
+def patterns_in(tree: ast.Expression) -> tuple[tuple[int, str], ...]:
+    """The words of a shape that are patterns, by their numbers, and the flags of each."""
+    found = filter(None, map(pattern_of, tree.within()))
+    return tuple((one.number, flags) for one, flags in found if isinstance(one, BlankString))
 
 
 def _filler(node: object) -> _Filler | None:
