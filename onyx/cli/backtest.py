@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-import time
 from pathlib import Path
 
 from onyx.cli.plan_files import load_plan
@@ -26,6 +24,7 @@ from registration.spark.backtest_job import (
     run_population_backtest,
 )
 from registration.spark.inputs import FORMATS, read_profiles
+from registration.spark.progress import Told
 from registration.spark.session import Session
 from yfilter.graph.graph_query import is_graph_query
 
@@ -65,7 +64,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "nearest)",
         "--weights PARQUET": "replay a population, and write its loads",
         "--samples N = 1000": "with --weights: messages that are replayed (default: 1000)",
-        "--json": "print an object a profile",
+        "--json": "print an object a profile, and progress on standard error",
     }
     parser = add_verb(
         *(subparsers, "backtest", "", run, takes),
@@ -78,23 +77,18 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     routing = _routing(arguments)
-    start = time.monotonic()
-
-    def report(step: str) -> None:
-        print(f"backtest: {time.monotonic() - start:6.1f} s  {step}", file=sys.stderr)
-
-    with open_spark(arguments, report) as session:
+    with open_spark(arguments, "backtest") as (session, told):
         if arguments.weights:
-            return _run_population(session, arguments)
-        profiles = _profiles(session, arguments)
-        report(f"replaying the archive for {len(profiles):,} profiles")
-        archive = tuple(arguments.archive)
-        result = run_backtest(session, BacktestJob(profiles, archive, arguments.results, routing))
+            return _run_population(session, arguments, told)
+        job = BacktestJob(
+            *(_profiles(session, arguments), tuple(arguments.archive), arguments.results, routing)
+        )
+        result = run_backtest(session, job, told)
     _print(result, arguments)
     return EXIT_OK
 
 
-def _run_population(session: Session, arguments: argparse.Namespace) -> int:
+def _run_population(session: Session, arguments: argparse.Namespace, told: Told) -> int:
     messages, matching = run_population_backtest(
         session,
         arguments.profiles,
@@ -102,6 +96,7 @@ def _run_population(session: Session, arguments: argparse.Namespace) -> int:
         arguments.archive,
         arguments.samples,
         arguments.weights,
+        told,
     )
     facts = {"messages": messages, "profiles_matching": matching, "weights": arguments.weights}
     text = f"{matching:,} profiles match some of {messages:,} messages: {arguments.weights}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -655,7 +654,7 @@ def _add_make(subverbs: Subparsers) -> None:
         "--weights PARQUET =": "loads of profiles, from onyx backtest",
         "--keep PLAN": "the plan in force: of it the new one keeps what it can, so that few "
         "profiles move",
-        "--json": "print one JSON object",
+        "--json": "print one JSON object, and progress on standard error",
     }
     parser = add_verb(
         *(subverbs, "make", "make a plan of a population of profiles", run_make, takes),
@@ -684,14 +683,9 @@ def run_make(arguments: argparse.Namespace) -> None:
     )
     with file_errors(arguments.out, "made"):
         arguments.out.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
-
-    def report(step: str) -> None:
-        print(f"plan: {time.monotonic() - start:6.1f} s  {step}", file=sys.stderr)
-
-    with open_spark(arguments, report) as session:
+    with open_spark(arguments, "plan") as (session, told):
         try:
-            result = run_plan_job(session, job, report)
+            result = run_plan_job(session, job, told)
         except ValueError as error:
             raise UserError(f"{', '.join(arguments.profiles)}: {error}", EXIT_DATA) from None
     _write(arguments.out, result)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import sys
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
+
 from onyx.cli.verb import add_arguments
+from registration.spark.progress import Progress, Told
 from registration.spark.session import Session, SparkOptions, spark_session
 
 SPARK_HELP = """\
@@ -26,9 +31,33 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def open_spark(arguments: argparse.Namespace, report: Callable[[str], None]) -> Iterator[Session]:
-    """The session that the arguments ask for; SparkUnavailable when there can be none."""
-    report("starting Spark")
+def open_spark(arguments: argparse.Namespace, verb: str) -> Iterator[tuple[Session, Told]]:
+    """The session that the arguments ask for, and what says on standard error how far its jobs
+    are; SparkUnavailable when there can be none."""
+    start = time.monotonic()
+
+    def tell(progress: Progress) -> None:
+        seconds = time.monotonic() - start
+        if arguments.json:
+            facts = {"event": "progress", "seconds": round(seconds, 1)}
+            text = msgspec.json.encode(facts | msgspec.structs.asdict(progress)).decode()
+        else:
+            text = f"{verb}: {seconds:6.1f} s  {said(progress)}"
+        print(text, file=sys.stderr, flush=True)
+
+    tell(Progress("starting Spark"))
     options = SparkOptions(arguments.master, dict(arguments.conf))
     with spark_session(options) as session:
-        yield session
+        yield session, tell
+
+
+def said(progress: Progress) -> str:
+    """How far it is, in a line."""
+    if not progress.tasks:
+        return progress.step
+    parts = [f"{progress.tasks_done:,} of {progress.tasks:,} tasks"]
+    if progress.rows:
+        parts.append(f"{progress.rows:,} rows")
+    if progress.seconds_left is not None:
+        parts.append(f"{progress.seconds_left:,.0f} s left")
+    return f"{progress.step}: {', '.join(parts)}"

@@ -8,23 +8,31 @@
         news = spark.read.format("onyx").option("archive", "news").load()
         storms = onyx.spark.filter(news, {"ann": '//headline[contains(., "storm")]'})
 
-``filter`` and ``register`` take a session of the user's own as well.
+``filter`` and ``register`` take a session of the user's own as well.  ``plan`` and ``place``
+are ``onyx plan make`` and its assignment; ``plan_json`` is the text of a plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from formats.lazy_names import lazy_names
 from onyx.spark.data_source import OnyxDataSource
 from onyx.spark.filtering import filter_frame as filter  # noqa: A004 - as users say it
 from registration.spark.sent_code import send_code
 from registration.spark.session import SparkOptions, spark_session
 
+if TYPE_CHECKING:
+    from onyx.spark.planning import place, plan, plan_json
+
 Session: TypeAlias = Any
 
-__all__ = ["filter", "register", "session"]
+__all__ = ["filter", "place", "plan", "plan_json", "register", "session"]
+
+# PERF: a worker imports this package for its data source, and plans nothing.
+__getattr__ = lazy_names(__name__, {"onyx.spark.planning": "place plan plan_json"})
 
 
 @contextmanager

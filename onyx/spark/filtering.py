@@ -19,6 +19,7 @@ from formats.errors import DecodeError, Fault, MessageRefused, Refusal
 from formats.media_types import media_type_of
 from formats.publication import read_publication
 from registration.spark.inputs import read_profiles
+from registration.spark.kept import kept
 from registration.spark.sent_code import send_code
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileRefused, parse_profile
 
@@ -29,7 +30,6 @@ Profiles: TypeAlias = Mapping[str, str] | Frame | str | Sequence[str]
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 MEDIA_TYPE = "media_type"
 ERROR: Final = "struct<code: string, line: int, column: int>"
-_ENGINES_MAX = 4  # in a worker
 
 
 class SparkMisused(Refusal, ValueError):
@@ -111,18 +111,9 @@ class Engine:
         self.names = arrow.array(["", *population.ids], arrow.string())
 
 
-_engines: dict[str, Engine] = {}
-
-
 def kept_engine(digest: str, population: Callable[[], Population]) -> Engine:
     """The engine of a population, made where it is not kept."""
-    engine = _engines.pop(digest, None)
-    if engine is None:
-        while len(_engines) >= _ENGINES_MAX:
-            del _engines[next(iter(_engines))]
-        engine = Engine(population())
-    _engines[digest] = engine
-    return engine
+    return kept(digest, lambda: Engine(population()))
 
 
 def filter_frame(

@@ -31,7 +31,6 @@ and partitions, so it has the same keys.  Another checkpoint is another query wi
 from __future__ import annotations
 
 import logging
-import shutil
 import uuid
 from collections import deque
 from collections.abc import (
@@ -43,6 +42,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import sha256
@@ -102,6 +102,7 @@ PATIENCE_SECONDS = 120.0
 LATER = frozenset({"over-quota", "disk-full"})
 """Codes of refusals that are no fault of the message: it is published again."""
 _PAUSE_SECONDS = 1.0
+_ROW_BYTES = 64  # about, beside the message
 
 log = logging.getLogger("onyx.spark")
 
@@ -201,7 +202,7 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
             task.getLocalProperty, ("sql.streaming.queryId", "streaming.sql.batchId")
         )
         staged = Staged(query or "", (batch or "") if query else "")
-        if self._asked.staging:  # attempts that failed leave their files in the same folder
+        if self._asked.staging:
             folder = Path(self._asked.staging) / f"onyx-{self._run or f'{query}-{batch}'}"
             folder.mkdir(parents=True, exist_ok=True)
             staged.file = str(folder / uuid.uuid4().hex)
@@ -230,9 +231,13 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
 
 
 def _clean(parts: Sequence[Staged]) -> None:
-    """The files of a batch are of no use any more."""
-    for folder in {Path(part.file).parent for part in parts if part.file}:
-        shutil.rmtree(folder, ignore_errors=True)
+    """These files are of no use any more; another attempt may be at work in the same folder."""
+    files = [Path(part.file) for part in parts if part.file]
+    for file in files:
+        file.unlink(missing_ok=True)
+    for folder in {file.parent for file in files}:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _check_columns(schema: Any) -> None:
@@ -315,7 +320,7 @@ class _Stage:
     def add(self, row: Row) -> None:
         self._staged.rows += 1
         self._waiting.append(row)
-        self._bytes += len(row.message)
+        self._bytes += len(row.message) + _ROW_BYTES
         if self._bytes >= BLOCK_BYTES:
             self._pack()
 
@@ -366,8 +371,9 @@ class _Publisher:
             async with source:
                 rows = self._publications(parts)
                 while True:
-                    async for outcome in source.publish_all(self._fed(rows)):
-                        self._take(outcome)
+                    async with aclosing(source.publish_all(self._fed(rows))) as outcomes:
+                        async for outcome in outcomes:
+                            self._take(outcome)
                     if not self._later:
                         break
         if self._refused:

@@ -63,11 +63,6 @@ class ArchiveFiles:
         return cls(tuple(found))
 
     @property
-    def is_summed(self) -> bool:
-        """Whether all files have a summary."""
-        return all(summary is not None for _, summary in self.files)
-
-    @property
     def messages(self) -> int:
         """How many there are, of files with a summary."""
         return sum(summary.messages for _, summary in self.files if summary is not None)

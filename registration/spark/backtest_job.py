@@ -20,6 +20,8 @@ from registration.planning.pattern_reader import PatternReader
 from registration.planning.plan import Placer, Plan
 from registration.spark.archived_message import ARCHIVED, read_archived
 from registration.spark.inputs import read_messages, read_profiles, read_sample
+from registration.spark.kept import kept
+from registration.spark.progress import Told, nobody, steps_of
 from registration.spark.session import Session
 from yfilter import (
     LinkTarget,
@@ -89,14 +91,16 @@ class BacktestResult:
     records: dict[str, ProfileRecord]
 
 
-def run_backtest(session: Session, job: BacktestJob) -> BacktestResult:
+def run_backtest(session: Session, job: BacktestJob, told: Told = nobody) -> BacktestResult:
     """ProfileRefused if one of the profiles is none; UnreadableData for the archive."""
     for text in job.profiles.values():
         parse_profile(text)
     messages = read_messages(session, job.archive)
     names = list(job.profiles)
     schema = "profile int, count int, amounts array<long>, name string, result string"
-    rows = messages.mapInArrow(_replay(job), schema).collect()
+    with steps_of(session, told) as steps:
+        steps.begin(f"replaying the archive for {len(job.profiles):,} profiles")
+        rows = messages.mapInArrow(steps.counted(_replay(job)), schema).collect()
     records = {name: ProfileRecord(host=_host(job, text)) for name, text in job.profiles.items()}
     found = refused = 0
     days: set[int] = set()
@@ -123,26 +127,32 @@ def run_population_backtest(
     archive: Sequence[str],
     messages_max: int,
     out: str,
+    told: Told = nobody,
 ) -> tuple[int, int]:
     """Writes ``profile``, ``matches`` and ``load`` as Parquet; (messages, profiles that matched).
 
     A load is half for being there and half for what is delivered: 1 on average.
     """
     functions = import_module("pyspark.sql.functions")
-    messages = read_sample(session, archive, messages_max).collect()
-    data = [(one, bytes(message), *others) for one, message, *others in messages]
-    frame = read_profiles(session, profiles, kind)
-    counted = frame.mapInArrow(_count_matches(data), "profile string, matches long").persist()
-    try:
-        mean, matching = counted.agg(
-            functions.avg("matches"), functions.count_if(functions.col("matches") > 0)
-        ).first()
-        share = functions.col("matches") / mean if mean else functions.lit(1.0)
-        loads = counted.withColumn("load", 0.5 + 0.5 * share)
-        loads.write.mode("overwrite").parquet(out)
-        return len(data), int(matching)
-    finally:
-        counted.unpersist()
+    with steps_of(session, told) as steps:
+        steps.begin("reading sampled messages")
+        messages = read_sample(session, archive, messages_max, steps.counted).collect()
+        data = [(one, bytes(message), *others) for one, message, *others in messages]
+        steps.begin(f"replaying {len(data):,} messages for each profile")
+        counting = steps.counted(_count_matches(data))
+        frame = read_profiles(session, profiles, kind)
+        counted = frame.mapInArrow(counting, "profile string, matches long").persist()
+        try:
+            mean, matching = counted.agg(
+                functions.avg("matches"), functions.count_if(functions.col("matches") > 0)
+            ).first()
+            share = functions.col("matches") / mean if mean else functions.lit(1.0)
+            loads = counted.withColumn("load", 0.5 + 0.5 * share)
+            steps.begin("writing the loads")
+            loads.write.mode("overwrite").parquet(out)
+            return len(data), int(matching)
+        finally:
+            counted.unpersist()
 
 
 def _host(job: BacktestJob, text: str) -> str:
@@ -156,9 +166,6 @@ def _host(job: BacktestJob, text: str) -> str:
 
 _DAY_MICROSECONDS = 86_400_000_000
 _AMOUNTS = ("results", "bytes", "routed", "new_visits", "crossings")
-
-# PERF: a worker keeps the engine from task to task; building it takes longer than most tasks.
-_engines: dict[str, _Engine] = {}
 
 
 class _Engine:
@@ -192,11 +199,7 @@ def _replay(job: BacktestJob) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     digest = hashlib.sha256(repr(job).encode()).hexdigest()
 
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        engine = _engines.get(digest)
-        if engine is None:
-            _engines.clear()
-            engine = _engines[digest] = _Engine(job)
-        tally = _Tally(engine)
+        tally = _Tally(kept(digest, lambda: _Engine(job)))
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in ARCHIVED)
             for archived in zip(*columns, strict=True):

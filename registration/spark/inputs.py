@@ -18,7 +18,8 @@ begin with a dot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,6 +31,8 @@ from registration.spark.archive_files import (
     files_of,
     is_archive,
 )
+from registration.spark.archived_message import ARCHIVED
+from registration.spark.progress import Batch, Run
 from registration.spark.sent_code import is_here
 from registration.spark.session import Session
 
@@ -55,28 +58,35 @@ class UnreadableData(Refusal):
 
 
 def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Frame:
-    """A frame of ``profile``, ``text`` and ``load`` (1.0); ``kind`` "": by the suffixes.
+    """A frame of ``profile``, ``text`` and ``load``, 1.0 where none is said; ``kind`` "": by the
+    suffixes.
 
     Profiles that insist on a place (``near``) are left out.
     """
-    functions = import_module("pyspark.sql.functions")
     kinds = {kind or _profile_format(path) for path in paths}
     if len(kinds) > 1:
         raise UnreadableData(f"{', '.join(paths)}: files of several kinds; say --format")
-    frame = _read(session, list(paths), kinds.pop())
+    return profiles_of(_read(session, list(paths), kinds.pop()), ", ".join(paths))
+
+
+def profiles_of(frame: Frame, name: str) -> Frame:
+    """``read_profiles`` of a frame with the columns ``profile`` and ``text``, and ``near`` and
+    ``load`` if they are there; UnreadableData says the ``name``."""
+    functions = import_module("pyspark.sql.functions")
     missing = {"profile", "text"} - set(frame.columns)
     if missing:
         raise UnreadableData(
-            f"{', '.join(paths)}: no column {' and '.join(sorted(missing))}; "
+            f"{name}: no column {' and '.join(sorted(missing))}; "
             f"there are {', '.join(frame.columns)}"
         )
     if "near" in frame.columns:
         # What insists on its user's location is placed by that, whatever the plan says.
         frame = frame.where(~functions.coalesce("near", functions.lit(False)))
+    load = functions.col("load").cast("double") if "load" in frame.columns else functions.lit(1.0)
     return frame.select(
         functions.col("profile").cast("string").alias("profile"),
         functions.col("text").cast("string").alias("text"),
-        functions.lit(1.0).alias("load"),
+        load.alias("load"),
     )
 
 
@@ -100,32 +110,56 @@ def read_messages(session: Session, paths: Sequence[str]) -> Frame:
     return first
 
 
-def read_sample(session: Session, paths: Sequence[str], most: int) -> Frame:
-    """About so many of the rows of ``read_messages`` at the most, the same ones every time; no
-    message is read where the summaries of an archive have enough of them.
+def read_sample(
+    session: Session,
+    archive: Sequence[str] | Frame,
+    most: int,
+    counted: Callable[[Run], Run] = lambda run: run,
+) -> Frame:
+    """At most so many of the rows of ``read_messages`` of paths, or of a frame of messages, the
+    same ones every time.
 
-    The workers of a cluster need not have the files of an archive: they are read here, and fewer
-    messages are enough.
+    No message is read where the summaries of an archive have enough of them; else each is read
+    once (``counted``).  The workers of a cluster need not have the files of an archive: they are
+    read here, and fewer messages are enough.
     """
-    if all(is_archive(Path(path)) for path in paths):
-        archives = ArchiveFiles.of([file for path in paths for file in files_of(Path(path))])
-        is_near = is_here(session.sparkContext.master)
-        chosen = archives.sample(most, None if is_near else 1)
-        if chosen is None and not is_near:
-            chosen = archives.read_sample(most)
-        if chosen is not None:
-            rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
-            return session.createDataFrame(rows, ARCHIVED_SCHEMA)
-        if archives.is_summed:
-            return _some(archives.frame(session), archives.messages, most)
-    frame = read_messages(session, paths)
-    return _some(frame, frame.count(), most)
+    if not isinstance(archive, Sequence):
+        frame = archived_of(archive, "messages")
+    else:
+        if all(is_archive(Path(path)) for path in archive):
+            archives = ArchiveFiles.of([file for path in archive for file in files_of(Path(path))])
+            is_near = is_here(session.sparkContext.master)
+            chosen = archives.sample(most, None if is_near else 1)
+            if chosen is None and not is_near:
+                chosen = archives.read_sample(most)
+            if chosen is not None:
+                rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
+                return session.createDataFrame(rows, ARCHIVED_SCHEMA)
+        frame = read_messages(session, archive)
+    ranked = frame.mapInArrow(counted(_lowest(most)), f"{ARCHIVED_SCHEMA}, rank bigint")
+    return ranked.orderBy("rank").limit(most).drop("rank")
 
 
-def _some(frame: Frame, count: int, most: int) -> Frame:
-    if count <= most:
-        return frame
-    return frame.sample(fraction=min(1.0, 1.1 * most / count), seed=1).limit(most)
+def _lowest(most: int) -> Run:
+    """The messages of the lowest ranks of a task, each with its rank, a digest."""
+
+    def run(batches: Iterator[Batch]) -> Iterator[Batch]:
+        arrow = import_module("pyarrow")
+        chosen: Any = None
+        for batch in batches:
+            names, messages = (batch.column(name).to_pylist() for name in ARCHIVED[:2])
+            ranks = [
+                int.from_bytes(blake2b(f"{name}/".encode() + message, digest_size=7).digest())
+                for name, message in zip(names, messages, strict=True)
+            ]
+            table = arrow.Table.from_batches([batch]).append_column(
+                "rank", arrow.array(ranks, arrow.int64())
+            )
+            both = table if chosen is None else arrow.concat_tables([chosen, table])
+            chosen = both.take(both["rank"].to_numpy().argsort(kind="stable")[:most])
+        yield from () if chosen is None else chosen.to_batches()
+
+    return run
 
 
 def _read(session: Session, paths: list[str], kind: str) -> Frame:
@@ -150,22 +184,8 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
 
 def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
-    no_time = functions.lit(None).cast("bigint").alias("accepted")
-    its_time = functions.unix_micros(functions.to_timestamp("time")).alias("accepted")
-    no_type = functions.lit(None).cast("string").alias("media_type")
     if _holds(path, ".parquet"):
-        frame = _checked(lambda: session.read.parquet(path), path)
-        if "message" not in frame.columns:
-            there = ", ".join(frame.columns)
-            raise UnreadableData(f"{path}: no column message; there are {there}")
-        name = "name" if "name" in frame.columns else None
-        has_type = "media_type" in frame.columns
-        return frame.select(
-            (functions.col(name) if name else functions.lit("")).cast("string").alias("name"),
-            functions.col("message").cast("binary").alias("message"),
-            functions.col("media_type").cast("string") if has_type else no_type,
-            its_time if "time" in frame.columns else no_time,
-        )
+        return archived_of(_checked(lambda: session.read.parquet(path), path), path)
     if is_archive(Path(path)):
         return ArchiveFiles.of(files_of(Path(path))).frame(session)
     reader = session.read.format("binaryFile")
@@ -175,7 +195,29 @@ def _read_archive(session: Session, path: str) -> Frame:
     files = _checked(lambda: reader.load(path), path)
     name = functions.element_at(functions.split("path", "/"), -1)
     content = functions.col("content").alias("message")
-    return files.select(name.alias("name"), content, no_type, no_time)
+    return archived_of(files.select(name.alias("name"), content), path)
+
+
+def archived_of(frame: Frame, path: str) -> Frame:
+    """``read_messages`` of a frame with a column ``message`` of texts or bytes, and ``name``,
+    ``media_type`` and ``time`` if they are there."""
+    functions = import_module("pyspark.sql.functions")
+    kinds = dict(frame.dtypes)
+    if kinds.get("message") not in ("string", "binary"):
+        has = f"column message is {kinds['message']}" if "message" in kinds else "no column message"
+        raise UnreadableData(f"{path}: {has}; there are {', '.join(kinds)}")
+
+    def said(column: str, kind: str, usual: object = None) -> Any:
+        found = functions.col(column) if column in kinds else functions.lit(usual)
+        return found.cast(kind).alias(column)
+
+    time = functions.unix_micros(functions.to_timestamp("time")) if "time" in kinds else None
+    return frame.where("message is not null").select(
+        said("name", "string", ""),
+        said("message", "binary"),
+        functions.nullif(said("media_type", "string"), functions.lit("")).alias("media_type"),
+        (functions.lit(None).cast("bigint") if time is None else time).alias("accepted"),
+    )
 
 
 def _profile_format(path: str) -> str:

@@ -19,6 +19,7 @@ from registration.planning.plan import Plan
 from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
 from registration.spark.inputs import Frame, read_profiles, read_sample, weighted
 from registration.spark.population import RefusedProfile, SparkPopulation
+from registration.spark.progress import Steps, Told, nobody, steps_of
 from registration.spark.samples import read_samples
 from registration.spark.session import Session
 
@@ -32,7 +33,8 @@ class PlanJob:
 
     ``profiles``: paths, ``kind`` of them (see inputs.py; "" by their suffixes), or a frame as
     ``read_profiles`` gives it; ``weights``: of a backtest, or "".  ``schemas`` of the sources, of
-    which some ``have_none``; ``archive``: paths of messages, of which ``samples`` are looked at;
+    which some ``have_none``; ``archive``: paths of messages, or a frame of them (``archived_of``),
+    of which ``samples`` are looked at;
     ``measured``: see Evidence.  ``assignment``: where the Parquet goes, "" for nowhere.
     """
 
@@ -42,7 +44,7 @@ class PlanJob:
     weights: str = ""
     schemas: tuple[Schema, ...] = ()
     have_none: bool = False
-    archive: tuple[str, ...] = ()
+    archive: tuple[str, ...] | Frame = ()
     samples: int = SAMPLES_MAX
     measured: Mapping[Pattern, float] = field(default_factory=dict)
     assignment: str = ""
@@ -58,33 +60,36 @@ class PlanResult:
     messages_refused: int
 
 
-def run_plan_job(
-    session: Session, job: PlanJob, report: Callable[[str], None] = lambda _: None
-) -> PlanResult:
+def run_plan_job(session: Session, job: PlanJob, told: Told = nobody) -> PlanResult:
     """Plans; UnreadableData for input that cannot be read, ValueError if there is nothing in it."""
+    with steps_of(session, told) as steps:
+        return _run(session, job, steps)
+
+
+def _run(session: Session, job: PlanJob, steps: Steps) -> PlanResult:
     frame = job.profiles
     if isinstance(frame, tuple):
         frame = read_profiles(session, frame, job.kind)
     if job.weights:
         frame = weighted(session, frame, job.weights)
-    population = SparkPopulation(session, frame)
+    population = SparkPopulation(session, frame, steps.counted)
     try:
-        report("reading the profiles")
+        steps.begin("reading the profiles")
         refused_count, refused = population.refused(REFUSED_SHOWN)
         known = _Known(population)
         values: list[Values] = []
         messages_refused = 0
-        if job.archive:
-            report("reading sampled messages")
+        if job.archive != ():
+            steps.begin("reading sampled messages")
             patterns = sorted({p for signature in known.signatures() for p in signature.patterns})
-            messages = read_sample(session, job.archive, job.samples)
+            messages = read_sample(session, job.archive, job.samples, steps.counted)
             values, messages_refused = read_samples(messages, patterns)
         at_most = _at_most(job.schemas, have_none=job.have_none)
         evidence = Evidence(at_most, [(found, 1.0) for found in values], job.measured)
         options = replace(job.options, refused=refused_count)
-        plan = make_plan(known, options, evidence, report)
+        plan = make_plan(known, options, evidence, steps.begin)
         if job.assignment:
-            report("writing the assignment")
+            steps.begin("writing the assignment")
             population.placements(plan).write.mode("overwrite").parquet(job.assignment)
         return PlanResult(plan, tuple(refused), messages_refused)
     finally:

@@ -21,11 +21,11 @@ from registration.planning.need_reader import NeedReader
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.value_loads import ValueAt, ValueLoads
+from registration.spark.progress import Batch, Run
 from registration.spark.session import Session
 from yfilter.errors import ProfileRefused
 
 Frame: TypeAlias = Any  # a Spark DataFrame
-Batch: TypeAlias = Any  # a pyarrow.RecordBatch
 
 # Neither can stand in XML, so neither is in a pattern or a value.
 _BETWEEN = "\x1e"
@@ -42,15 +42,29 @@ class RefusedProfile:
     reason: str
 
 
+def needs_of(profiles: Frame, counted: Callable[[Run], Run] = lambda run: run) -> Frame:
+    """What is known of each profile of a frame, or why its text is ``refused``."""
+    return profiles.mapInArrow(counted(_read_needs), _NEEDS)
+
+
+def placements_of(needs: Frame, plan: Plan) -> Frame:
+    """Where a plan has each profile that was not refused: profile, partition, pattern, broker."""
+    schema = "profile string, partition int, pattern string, broker string"
+    placed = needs.where("refused is null").select("profile", "hashed", "patterns", "values")
+    return placed.mapInArrow(_place(plan), schema)
+
+
 class SparkPopulation:
     """A ``Population`` (planning/value_loads.py) over a frame of profile, text and load."""
 
-    def __init__(self, session: Session, profiles: Frame) -> None:
+    def __init__(
+        self, session: Session, profiles: Frame, counted: Callable[[Run], Run] = lambda run: run
+    ) -> None:
         functions = import_module("pyspark.sql.functions")
         level = import_module("pyspark").StorageLevel
         self._session = session
         self._functions = functions
-        self._all = profiles.mapInArrow(_read_needs, _NEEDS).persist(level.DISK_ONLY)
+        self._all = needs_of(profiles, counted).persist(level.DISK_ONLY)
         self._needs = self._all.where(functions.col("refused").isNull())
 
     def refused(self, most: int) -> tuple[int, list[RefusedProfile]]:
@@ -133,10 +147,7 @@ class SparkPopulation:
 
     def placements(self, plan: Plan) -> Frame:
         """The assignment: profile, partition, pattern (null: "don't care") and broker."""
-        schema = "profile string, partition int, pattern string, broker string"
-        return self._needs.select("profile", "hashed", "patterns", "values").mapInArrow(
-            _place(plan), schema
-        )
+        return placements_of(self._all, plan)
 
     def close(self) -> None:
         self._all.unpersist()

@@ -1,0 +1,124 @@
+"""How far a job of Spark is: its step, the tasks and rows of that, and the time that is left.
+
+::
+
+    with steps_of(session, told) as steps:
+        steps.begin("reading the profiles")
+        frame.mapInArrow(steps.counted(read), schema)...
+
+Spark's page shows the step as the description of its jobs.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, TypeAlias
+
+import msgspec
+
+from registration.spark.session import Session
+
+Batch: TypeAlias = Any
+Run: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
+
+TOLD_SECONDS = 2.0
+_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """A ``step`` of a job: ``rows`` that were read and ``tasks_done`` of ``tasks`` as far as they
+    are known; ``seconds_left`` of the step, None while no task is done."""
+
+    step: str
+    tasks_done: int = 0
+    tasks: int = 0
+    rows: int = 0
+    seconds_left: float | None = None
+
+
+Told: TypeAlias = Callable[[Progress], None]
+
+
+def nobody(progress: Progress) -> None:
+    """Nobody is told."""
+
+
+class Steps:
+    """The steps of a job; ``told`` of each when it begins and while tasks of it end."""
+
+    def __init__(self, session: Session, told: Told) -> None:
+        self._context = session.sparkContext
+        self._told = told
+        self._rows = self._context.accumulator(0)
+        self._group = self._step = ""
+        self._begun, self._rows_before = 0.0, 0
+
+    def begin(self, step: str) -> None:
+        self._begun, self._rows_before = monotonic(), self._rows.value
+        self._group, self._step = f"onyx-{uuid.uuid4().hex}", step
+        self._context.setJobGroup(self._group, step)
+        self._told(Progress(step))
+
+    def counted(self, run: Run) -> Run:
+        """A function for mapInArrow, whose rows are counted."""
+        rows = self._rows
+
+        def counting(batches: Iterator[Batch]) -> Iterator[Batch]:
+            for batch in batches:
+                rows.add(batch.num_rows)
+                yield batch
+
+        return lambda batches: run(counting(batches))
+
+    def now(self) -> Progress:
+        """Of the step that was begun last."""
+        tracker = self._context.statusTracker()
+        done = tasks = 0
+        for job in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job)
+            for number in () if info is None else info.stageIds:
+                stage = tracker.getStageInfo(number)
+                if stage is not None:
+                    tasks += stage.numTasks
+                    is_over = info is not None and info.status == "SUCCEEDED"  # some were skipped
+                    done += stage.numTasks if is_over else stage.numCompletedTasks
+        took = monotonic() - self._begun
+        left = round(took * (tasks - done) / done, 1) if done else None
+        return Progress(self._step, done, tasks, self._rows.value - self._rows_before, left)
+
+    def follow(self, is_over: threading.Event) -> None:
+        """Tells until it is over, or the session is."""
+        before = Progress("")
+        while not is_over.wait(TOLD_SECONDS):
+            try:
+                found = self.now()
+            except Exception:  # of py4j: the JVM has ended
+                return
+            if found.tasks_done and found != before:
+                self._told(found)
+            before = found
+
+
+@contextmanager
+def steps_of(session: Session, told: Told = nobody) -> Iterator[Steps]:
+    """The steps of the jobs in this block; the group of jobs that the session had is its own again
+    at the end."""
+    steps = Steps(session, told)
+    context = session.sparkContext
+    before = [context.getLocalProperty(name) for name in _GROUP]
+    is_over = threading.Event()
+    follower = threading.Thread(target=steps.follow, args=(is_over,), daemon=True)
+    if told is not nobody:
+        follower.start()
+    try:
+        yield steps
+    finally:
+        is_over.set()
+        if told is not nobody:
+            follower.join()
+        for name, value in zip(_GROUP, before, strict=True):
+            context.setLocalProperty(name, value)
