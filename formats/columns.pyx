@@ -8,6 +8,8 @@ SubtreeWriter writes elements as XML.
 import string
 from array import array
 from bisect import bisect_left
+from functools import lru_cache
+from itertools import accumulate
 from typing import TypeAlias
 
 from formats.characters import UTF_8_DECLARATION, is_utf_8
@@ -1676,22 +1678,20 @@ _ESCAPED = bytes(
 )
 
 
+@lru_cache(maxsize=4_096)
+def _forms(name: QualifiedName) -> bytes:
+    label = str(name)
+    return f'<{label}</{label}> {label}="'.encode()
+
+
 cdef class SubtreeWriter:
     """Writes of one message; ``stream`` is that message, ``used`` how much is written."""
 
     def __init__(self, stream: ElementStream) -> None:
         self.stream = stream
-        label: bytes
-        labels: list[bytes] = []
-        ends = [0]
-        cdef int end = 0
-        for name in stream.names:
-            label = f"{name[0]}:{name[2]}".encode() if name[0] else name[2].encode()
-            labels += (b"<", label, b"</", label, b"> ", label, b'="')
-            end += 3 * len(label) + 7
-            ends.append(end)
-        self._tag_start = array("i", ends)
-        self._tags_octets = b"".join(labels) + bytes(_SLACK)
+        forms = list(map(_forms, stream.names))
+        self._tag_start = array("i", accumulate(map(len, forms), initial=0))
+        self._tags_octets = b"".join(forms) + bytes(_SLACK)
         self._tags = self._tags_octets
         self.element_name = stream.element_name
         self._element_parent = stream.element_parent
@@ -1759,7 +1759,7 @@ cdef class SubtreeWriter:
 
     cpdef bytes part(self, Py_ssize_t first, Py_ssize_t last):
         """The bytes written between two places."""
-        return bytes(self._data[first:last])
+        return self._data[first:last]
 
     cpdef int put(self, bytes octets) except -1:
         """Bytes as they are."""

@@ -72,7 +72,8 @@ class Renderer:
     def results(self, profile: Profile, bindings: Sequence[int]) -> list[bytes]:
         """The documents of one profile; ``bindings`` ascend.  Raises MatchLimitExceeded."""
         number = self._operators.acquire(returned(profile))
-        return self.writer.results(self._operators.operator(number), bindings)
+        found: list[bytes] = self.writer.results(self._operators.operator(number), bindings, True)
+        return found
 
 
 # -------------------------------------------------------------------------------------------------

@@ -50,10 +50,10 @@ from yfilter.index.index import Index
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.ways import Ways, ways_of
 from yfilter.language.budget import too_much_time
-from yfilter.language.failures import first_told, tells_failures
-from yfilter.language.matching_path import delivers_message, matching_part
+from yfilter.language.failures import tells_failures
+from yfilter.language.matching_path import delivers_message, matching_part, matching_path
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, Profile
+from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
 from yfilter.language.shapes import PlainPath, Shaped, blanks_in
@@ -68,9 +68,8 @@ from yfilter.matches import (
     TransformationMatch,
 )
 from yfilter.operators.compiler import Returned, returned
-from yfilter.operators.evaluation import selected
 from yfilter.operators.operators import OperatorTable
-from yfilter.operators.returns import ResultWriter
+from yfilter.operators.returns import Answer, Deliveries, ResultWriter
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
@@ -78,45 +77,32 @@ from yfilter.projection.transformations import Transformations
 from yfilter.system_clock import system_time
 
 # -------------------------------------------------------------------------------------------------
-# Answers: how the results of a query are made, found out when it first matches.
-#
-# The results of a query are written by one operator (yfilter/operators/returns.pyx), given the
-# elements that its first ``for`` clause binds and ``where`` lets through.  Operators find these:
-# the elements that a path leads to, once a message for all queries with that path, and of these
-# the ones on which a condition holds::
-#
-#     for $e in /feed/item where $e/@id = "x" return …      /feed/item     [@id = "x"]
+# Answers: how the results of queries are made (yfilter/operators/returns.pyx), found out when each
+# first matches.
 
 
 ANSWERS_MAX = 16_384
 
-_ANY_BINDING = [0]  # of results that are made of none
 
-
-class Answer:
-    """``is_message``: the result is the message.  ``graph``: of a graph profile.  ``paths``: what
-    is bound, where that is known.  ``fails``: the results are failed assertions.
-
-    Numbers in the operator table, while it holds them: ``bound``, of paths and conditions;
-    ``result``, and ``with_parts``, where the parts of ``returned`` come as pieces.  ``is_held``:
-    they are held beyond one message."""
-
-    __slots__ = (
-        *("bound", "fails", "graph", "is_held", "is_message", "paths", "result", "returned"),
-        "with_parts",
+def answer_of(profile: Profile) -> Answer:
+    """How the results of a profile are made; it holds no operators yet."""
+    part = matching_part(profile)
+    graph = profile.body if isinstance(profile.body, GraphQuery) else None
+    is_message = delivers_message(profile.body) and part.is_verified
+    made = returned(profile) if graph is None and not is_message else None
+    return Answer(
+        made,
+        partial(_with_pieces, profile),
+        part.bound,
+        graph=graph,
+        is_message=is_message,
+        fails=tells_failures(profile),
     )
 
-    def __init__(self, profile: Profile) -> None:
-        part = matching_part(profile)
-        self.graph = profile.body if isinstance(profile.body, GraphQuery) else None
-        self.is_message = delivers_message(profile.body) and part.is_verified
-        is_made = self.graph is None and not self.is_message
-        self.returned = returned(profile) if is_made else None
-        self.fails = tells_failures(profile)
-        self.paths = part.bound
-        self.bound: tuple[tuple[int, int], ...] = ()
-        self.result = self.with_parts = 0
-        self.is_held = False
+
+def _with_pieces(profile: Profile) -> Returned:
+    """What a profile returns where its parts come as pieces of the message."""
+    return Returned(with_parts(returned(profile).profile)[0], True)
 
 
 class Answers:
@@ -124,7 +110,7 @@ class Answers:
 
     def __init__(self, operators: OperatorTable, limits: EvaluationLimits) -> None:
         self.known: dict[int, Answer] = {}
-        self._operators = operators
+        self.operators = operators
         self._limits = limits
         self._graphs = GraphAnswers(limits)
         self._writer: ResultWriter | None = None
@@ -133,8 +119,8 @@ class Answers:
         """The answer of a query that is not among those known; it is from now on."""
         if len(self.known) >= ANSWERS_MAX:
             self.forget(next(iter(self.known)))
-        answer = self.known[number] = Answer(profile)
-        self._acquire(answer)
+        answer = self.known[number] = answer_of(profile)
+        answer.acquire(self.operators)
         answer.is_held = True
         return answer
 
@@ -142,7 +128,7 @@ class Answers:
         """A query is gone, or asks for nothing lately."""
         answer = self.known.pop(number, None)
         if answer is not None:
-            self._release(answer)
+            answer.release(self.operators)
             answer.is_held = False
 
     def bindings(self, answer: Answer) -> list[int]:
@@ -150,15 +136,30 @@ class Answers:
 
         Raises MatchLimitExceeded.
         """
-        if not answer.paths:
-            return _ANY_BINDING
-        if answer.bound:
-            return self._elements(answer)
-        self._acquire(answer)  # its query is gone
+        found: list[int]
+        if answer.is_held:
+            found = answer.bindings(self.operators)
+        else:  # its query is gone
+            answer.acquire(self.operators)
+            try:
+                found = answer.bindings(self.operators)
+            finally:
+                answer.release(self.operators)
+        return found
+
+    def selected(self, profile: Profile) -> list[int]:
+        """The elements that a path of any kind, or the first ``for`` clause, selects, or in which
+        it does so; of a profile without either the elements that its matching path selects."""
+        body, flwor = profile.body, profile.flwor
+        source = body if body.is_path() else matching_path(profile)
+        if flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+            source = flwor.clauses[0].path
+        number = self.operators.acquire(source)
         try:
-            return self._elements(answer)
+            found: list[int] = self.operators.elements(number)
         finally:
-            self._release(answer)
+            self.operators.release(number)
+        return found
 
     def whole_message(self, message: Readings) -> bytes:
         """The result of all profiles that deliver the message."""
@@ -182,7 +183,8 @@ class Answers:
             return [self.whole_message(message)]
         stream = message.in_(reading)
         if answer.graph is None:
-            return self.results_by(self.writer(stream), answer)
+            made: list[bytes] = self.writer(stream).answered(answer)
+            return made
         if not delivers_message(answer.graph):
             return self._graphs.results(answer.graph, stream)
         return [self.whole_message(message)] if self.has_results(answer, message, reading) else []
@@ -193,84 +195,11 @@ class Answers:
             return bool(self.results(answer, message, reading))
         return self._graphs.has_results(answer.graph, message.in_(reading))
 
-    def results_by(self, writer: ResultWriter, answer: Answer) -> list[bytes]:
-        """The same, by the writer of a message, of an answer that is not the message."""
-        cut: MatchLimitExceeded | None = None
-        try:
-            bindings = self.bindings(answer)
-        except MatchLimitExceeded as exceeded:
-            if not answer.fails or not self._limits.is_final(exceeded.code):
-                raise
-            cut, bindings = exceeded, exceeded.found
-        assert answer.returned is not None
-        number = self._result(answer, answer.returned, bool(writer.stream.pieces))
-        try:
-            made = writer.results(self._operators.operator(number), bindings)
-            if cut is None:
-                return made
-            cut.made, cut.of = made, len(made)
-        except MatchLimitExceeded as exceeded:
-            if cut is not None:
-                exceeded.unseen = cut.unseen
-            cut = exceeded
-        finally:
-            if not answer.is_held:
-                self._release(answer)
-        return first_told(answer.returned.profile, cut, self._limits)
-
     def writer(self, stream: ElementStream) -> ResultWriter:
         """That of a message; the last one is kept, as many results are made of one."""
         if self._writer is None or self._writer.stream is not stream:
-            self._writer = ResultWriter(stream, self._operators)
+            self._writer = ResultWriter(stream, self.operators)
         return self._writer
-
-    def _result(self, answer: Answer, made: Returned, has_pieces: bool) -> int:
-        """The number of the operator of an answer's results."""
-        if has_pieces and made.binds:
-            if not answer.with_parts:
-                profile, _parts = with_parts(made.profile)
-                answer.with_parts = self._operators.acquire(Returned(profile, True))
-            return answer.with_parts
-        if not answer.result:
-            answer.result = self._operators.acquire(made)
-        return answer.result
-
-    def _elements(self, answer: Answer) -> list[int]:
-        elements = self._operators.elements
-        if len(answer.bound) == 1:
-            return elements(*answer.bound[0])
-        found: set[int] = set()
-        cut: MatchLimitExceeded | None = None
-        for path, condition in answer.bound:
-            try:
-                found.update(elements(path, condition))
-            except MatchLimitExceeded as exceeded:
-                found.update(exceeded.found)
-                exceeded.unseen += [] if cut is None else cut.unseen
-                cut = exceeded
-        if cut is not None:
-            cut.found, cut.unseen = sorted(found), list({*cut.unseen} - found)
-            raise cut
-        return sorted(found)
-
-    def _acquire(self, answer: Answer) -> None:
-        acquire = self._operators.acquire
-        bound = []
-        for path in answer.paths:
-            base, condition = path.divided()
-            bound.append((acquire(base), 0 if condition is None else acquire(condition)))
-        answer.bound = tuple(bound)
-
-    def _release(self, answer: Answer) -> None:
-        for path, condition in answer.bound:
-            self._operators.release(path)
-            if condition:
-                self._operators.release(condition)
-        for number in (answer.result, answer.with_parts):
-            if number:
-                self._operators.release(number)
-        answer.bound = ()
-        answer.result = answer.with_parts = 0
 
 
 # -------------------------------------------------------------------------------------------------
@@ -700,13 +629,10 @@ class Rendering:
     def bindings(self) -> tuple[int, ...]:
         if self._bindings is None:
             profile = tree_of(self._text)
-            answer = self._answer or Answer(profile)
-            stream = self._message.in_(self._reading)
-            if answer.paths:
-                self._show(stream)
-                self._bindings = tuple(self._answers.bindings(answer))
-            else:
-                self._bindings = selected(profile, stream)
+            answer = self._answer or answer_of(profile)
+            self._show(self._message.in_(self._reading))
+            found = self._answers.bindings(answer) if answer.paths else None
+            self._bindings = tuple(self._answers.selected(profile) if found is None else found)
         return self._bindings
 
     def results(self) -> list[bytes]:
@@ -722,9 +648,6 @@ class Rendering:
 # -------------------------------------------------------------------------------------------------
 
 
-_Writers: TypeAlias = dict[Reading, ResultWriter]
-
-
 class LocalDelivery:
     """Results of the queries that ``local`` has in the ``index``; ``costs`` are theirs."""
 
@@ -732,15 +655,16 @@ class LocalDelivery:
         self, index: Index, local: LocalQueries, limits: EvaluationLimits, counted: EngineStatistics
     ) -> None:
         self.costs = QueryCosts(limits.late_messages)
+        self.local = local
+        self.counted = counted
+        self.answers = Answers(index.operators, limits)
+        self.look = index.show
         self._index = index
-        self._local = local
         self._limits = limits
-        self._counted = counted
-        self._answers = Answers(index.operators, limits)
 
     def forget(self, query: int) -> None:
         """A query is gone."""
-        self._answers.forget(query)
+        self.answers.forget(query)
         self.costs.forget(query)
 
     def given_up(self, stamp: int, found: list[int]) -> Iterator[Delivered]:
@@ -749,68 +673,52 @@ class LocalDelivery:
         for number, limit in self._index.unsure.items():
             if (
                 self._limits.is_final(limit.code)
-                and number in self._local.made
+                and number in self.local.made
                 and self._answer(number).fails
             ):
                 found.append(number)
-            elif numbers := array("i", self._local.open_since(number, stamp)):
+            elif numbers := array("i", self.local.open_since(number, stamp)):
                 yield Delivered(numbers, [], limit)
 
     def to(self, message: Readings, profile_ids: Iterable[str]) -> Iterator[Delivered]:
         """What some registered profiles get of a message that is known to match them."""
-        local = self._local
-        syntax = self._answers.syntax(message)
-        writers: _Writers = {}
+        local = self.local
+        syntax = self.answers.syntax(message)
         for query, registered in local.by_query(profile_ids).items():
             if query in local.made:
-                yield self._made(message, query, registered, writers)
+                yield self.made_of(message, query, registered)
             else:
                 yield Delivered(
-                    registered, [self._answers.whole_message(message)], None, True, syntax
+                    registered, [self.answers.whole_message(message)], None, True, syntax
                 )
 
     def of(
         self, message: Readings, found: list[int], makes_now: MakesNow | None, stamp: int
     ) -> Iterator[Delivered]:
         """What queries that were found give, to registrations as of a count of changes."""
-        local, made = self._local, self._local.made
+        local, made = self.local, self.local.made
         whole = [number for number in found if number not in made] if made else found
         whole_of = local.runs.collect(array("i", whole), len(whole))
-        writers: _Writers = {}
-        for number in found if made else ():
-            if number not in made:
-                continue
-            numbers = array("i", local.open_since(number, stamp))
-            if not numbers:
-                continue  # removed meanwhile
-            if makes_now is None or makes_now(numbers, number in local.remainders):
-                one = self._made(message, number, numbers, writers)
-            else:
-                one = Delivered(numbers, [], None, is_made=False)
-            if one.results or not one.is_made:
-                self._counted.matched_profile += len(numbers)
-            if one.results or one.exceeded or not one.is_made:
-                yield one
+        if made:
+            yield from Deliveries(self, message, found, makes_now, stamp)
         if local.changes != stamp:
             since, query = local.registrations.since, local.registrations.query
             whole_of = array(
                 "i", (one for one in whole_of if query[one] >= 0 and since[one] <= stamp)
             )
         if whole_of:
-            self._counted.matched_profile += len(whole_of)
+            self.counted.matched_profile += len(whole_of)
             if makes_now is None or makes_now(whole_of, False):
-                syntax = "" if message.document is not None else self._answers.syntax(message)
-                yield Delivered(
-                    whole_of, [self._answers.whole_message(message)], None, True, syntax
-                )
+                syntax = "" if message.document is not None else self.answers.syntax(message)
+                yield Delivered(whole_of, [self.answers.whole_message(message)], None, True, syntax)
             else:
                 yield Delivered(whole_of, [], None, is_made=False)
 
     def rendering(self, number: int, message: Readings) -> Rendering:
         """Bindings and results of a query that was found."""
-        answer = self._answer(number) if number in self._local.made else None
-        reading, text = self._local.reading(number), self._local.text(number)
-        return Rendering(text, answer, message, reading, self._answers, self._index.show)
+        answer = self._answer(number) if number in self.local.made else None
+        reading, text = self.local.reading(number), self.local.text(number)
+        return Rendering(text, answer, message, reading, self.answers, self.look)
 
     def has_results(
         self, number: int, message: Readings, rendering: Rendering | None = None
@@ -820,54 +728,55 @@ class LocalDelivery:
             answer = self._answer(number)
             if answer.graph is not None:
                 # PERF: most of thousands that a message finds (``benchmarks graph``).
-                return self._answers.has_results(answer, message, Reading.GRAPH)
+                return self.answers.has_results(answer, message, Reading.GRAPH)
             return bool((rendering or self.rendering(number, message)).results())
         except MatchLimitExceeded:
-            self._counted.over_limit += 1
+            self.counted.over_limit += 1
             return False
 
-    def _made(
-        self, message: Readings, query: int, numbers: array[int], writers: _Writers
-    ) -> Delivered:
+    def made_of(self, message: Readings, query: int, numbers: array[int]) -> Delivered:
+        """The results of one query."""
         if self.costs.is_late(query):
             return Delivered(numbers, [], too_much_time(self._limits))
-        reading, answer = self._local.reading(query), self._answer(query)
-        stream = message.of(reading)
+        answer = self._answer(query)
+        stream = message.of(self.local.reading(query))
         if stream is None:
             return Delivered(numbers, [])
         try:
             if answer.graph is not None:
-                media_type = self._answers.media_type(answer, message)
+                media_type = self.answers.media_type(answer, message)
                 results = self._joined(message, query, answer)
                 return Delivered(numbers, results, media_type=media_type)
-            writer = writers.get(reading)
-            if writer is None:
-                writer = writers[reading] = self._answers.writer(stream)
-            self._index.show(stream)  # the caller may have matched another meanwhile
+            writer = self.answers.writer(stream)
+            self.look(stream)  # the caller may have matched another meanwhile
             before = writer.seconds
             try:
-                return Delivered(numbers, self._answers.results_by(writer, answer))
+                return Delivered(numbers, writer.answered(answer))
             finally:
                 self.costs.add(query, writer.seconds - before)
         except MatchLimitExceeded as exceeded:
-            if self._limits.is_final(exceeded.code):
-                self._counted.over_limit += 1
-            else:
-                self.costs.note_late(query)
-            return Delivered(numbers, exceeded.first, exceeded)
+            return self.cut(query, numbers, exceeded)
+
+    def cut(self, query: int, numbers: array[int], exceeded: MatchLimitExceeded) -> Delivered:
+        """What is left of results that cost too much."""
+        if self._limits.is_final(exceeded.code):
+            self.counted.over_limit += 1
+        else:
+            self.costs.note_late(query)
+        return Delivered(numbers, exceeded.first, exceeded)
 
     def _joined(self, message: Readings, query: int, answer: Answer) -> list[bytes]:
         """The results of a graph profile."""
         before = self._limits.clock()
         try:
-            return self._answers.results(answer, message, Reading.GRAPH)
+            return self.answers.results(answer, message, Reading.GRAPH)
         finally:
             self.costs.add(query, self._limits.clock() - before)
 
     def _answer(self, number: int) -> Answer:
         """How a local query is answered."""
-        answer = self._answers.known.get(number)
-        return answer or self._answers.learn(number, tree_of(self._local.text(number)))
+        answer = self.answers.known.get(number)
+        return answer or self.answers.learn(number, tree_of(self.local.text(number)))
 
 
 # -------------------------------------------------------------------------------------------------

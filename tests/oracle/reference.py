@@ -51,10 +51,11 @@ from yfilter.graph.solutions import message_text, published_syntax
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told
 from yfilter.language.function_library import falls_back
-from yfilter.language.matching_path import delivers_message, matching_part
-from yfilter.language.nodes import DOCUMENT, DynamicError, NodeType
+from yfilter.language.matching_path import delivers_message, matching_part, matching_path
+from yfilter.language.node_functions import PARENT
+from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
-from yfilter.language.query_ast import Expression, Profile
+from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse
 from yfilter.matches import (
@@ -66,7 +67,7 @@ from yfilter.matches import (
     RouteMatch,
     TransformationMatch,
 )
-from yfilter.operators.evaluation import selected
+from yfilter.operators.evaluation import Evaluation
 from yfilter.plan_graph import NODES_MAX, PlanGraph
 from yfilter.projection.needs import Need
 from yfilter.projection.parts import with_parts
@@ -705,3 +706,27 @@ _NO_MATCH: list[bytes] = []
 
 def _more(count_: int) -> list[str]:
     return [f"… and {count_} more"] if count_ > 0 else []
+
+
+def selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
+    """The elements that a path of any kind, or the first ``for`` clause, selects, or in which it
+    does so; of a profile without either the elements that its matching path selects."""
+    body, flwor = profile.body, profile.flwor
+    source: Expression = matching_path(profile)
+    if body.is_path():
+        source = body
+    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ForClause):
+        source = flwor.clauses[0].path
+    evaluation = Evaluation(stream)
+    try:
+        nodes = [item for item in evaluation.value(source) if isinstance(item, Node)]
+    except DynamicError:
+        return ()
+    elements = {
+        next(evaluation.trees.axes.step(node, PARENT), node)
+        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
+        else node
+        for node in nodes
+        if node.tree == DOCUMENT.tree
+    }
+    return tuple(sorted({max(element.number, 0) for element in elements}))

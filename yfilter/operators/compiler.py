@@ -215,6 +215,13 @@ class About(NamedTuple):
     variable: str
 
 
+class BindingPart(NamedTuple):
+    """A part of a constructor that knows the element of a binding, by the variable of this name."""
+
+    name: str
+    part: ast.Expression
+
+
 _RETURNED_MAX = 4_096
 _ANYWHERE = ast.PathExpression(
     ast.Origin.MESSAGE, (ast.LocationStep(True, ast.NodeKind.ELEMENT, ast.ANY_NAME),)
@@ -251,7 +258,7 @@ class Holder(Protocol):
     scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
-    def shared(self, expression: ast.Expression | About) -> op.Operator: ...
+    def shared(self, expression: ast.Expression | About | BindingPart) -> op.Operator: ...
 
 
 class NotCompiled(Exception):
@@ -283,12 +290,15 @@ class Compiler:
         """An expression whose variables are in scope."""
         return _COMPILED[type(expression)](self, expression, scope)
 
-    def once(self, expression: ast.Expression | Returned | About) -> op.Operator:
+    def once(self, expression: ast.Expression | Returned | About | BindingPart) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
         if isinstance(expression, Returned):
             return self._result(*expression)
         if isinstance(expression, About):
             return self._remembered(*expression)
+        if isinstance(expression, BindingPart):
+            scope = {expression.name: self._scratch.binding}
+            return returns.BindingPart(self.operator(expression.part, scope))
         operator = self.operator(expression)
         if _is_shared(expression):
             return op.OncePerMessage(self._scratch, operator)
@@ -1011,7 +1021,7 @@ class Compiler:
         def compiled(part: str | ast.Expression) -> str | op.Operator:
             if isinstance(part, str):
                 return part
-            operator = self._part(part, scope)
+            operator = self._constructed_part(part, scope)
             if isinstance(operator, returns.ElementOf):
                 parts.update(operator.items_of.parts)
             else:
@@ -1026,6 +1036,14 @@ class Compiler:
             for (name, _), value in zip(expression.attributes, values, strict=True)
         ]
         return returns.ElementOf(expression, attributes, content, made)
+
+    def _constructed_part(self, part: ast.Expression, scope: Scope) -> op.Operator:
+        """As ``_part``, shared where it depends on the element of the binding alone."""
+        is_bound = [*scope.values()] == [self._scratch.binding]
+        if is_bound and not (isinstance(part, _MAKERS) or self._is_shared(part)):
+            (name,) = scope
+            return self._holder.shared(BindingPart(name, part))
+        return self._part(part, scope)
 
     def _markup(self, expression: ast.Markup, scope: Scope) -> op.Operator:
         made = items.Constructed(self._scratch, self._depth, expression, {})
@@ -1056,7 +1074,7 @@ class Compiler:
         others = flwor.clauses[1:]
         is_plain = not first.position and not flwor.order and flwor.group is None
         if binds and body is flwor and is_plain:
-            each = self._variable()
+            each = self._scratch.binding
             rest = self._flwor(replace(flwor, clauses=others), {first.variable: each})
             return returns.Result(rest, each)
         fails = tells_failures(profile)

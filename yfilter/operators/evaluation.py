@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from formats.element_stream import ElementStream
-from yfilter.language import query_ast as ast
 from yfilter.language.evaluator import Evaluator
-from yfilter.language.function_library import PARENT
-from yfilter.language.matching_path import matching_path
-from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType, Value, Variables
+from yfilter.language.nodes import DOCUMENT, DynamicError, Node, Value, Variables
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
 from yfilter.operators import operators as op
-from yfilter.operators.compiler import About, Compiler
+from yfilter.operators.compiler import About, BindingPart, Compiler
 
 _NONE: Variables = {}
 
@@ -38,7 +35,7 @@ class Evaluation:
         self.scratch.restart()
         self.scratch.strict = strict
         self._known: dict[tuple[object, ...], tuple[Expression, op.Operator, dict[str, Any]]] = {}
-        self._shared: dict[Expression | About, op.Operator] = {}
+        self._shared: dict[Expression | About | BindingPart, op.Operator] = {}
         self._has_new_names = False
 
     def renew(self) -> None:
@@ -97,32 +94,8 @@ class Evaluation:
         symbol: int = self._table.new_symbol(test)
         return symbol
 
-    def shared(self, expression: Expression | About) -> op.Operator:
+    def shared(self, expression: Expression | About | BindingPart) -> op.Operator:
         found = self._shared.get(expression)
         if found is None:
             found = self._shared[expression] = Compiler(self, strict=self._strict).once(expression)
         return found
-
-
-def selected(profile: ast.Profile, stream: ElementStream) -> tuple[int, ...]:
-    """The elements that a path of any kind, or the first ``for`` clause, selects, or in which it
-    does so; of a profile without either the elements that its matching path selects."""
-    body, flwor = profile.body, profile.flwor
-    source: Expression = matching_path(profile)
-    if body.is_path():
-        source = body
-    elif flwor is not None and flwor.clauses and isinstance(flwor.clauses[0], ast.ForClause):
-        source = flwor.clauses[0].path
-    evaluation = Evaluation(stream)
-    try:
-        nodes = [item for item in evaluation.value(source) if isinstance(item, Node)]
-    except DynamicError:
-        return ()
-    elements = {
-        next(evaluation.trees.axes.step(node, PARENT), node)
-        if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
-        else node
-        for node in nodes
-        if node.tree == DOCUMENT.tree
-    }
-    return tuple(sorted({max(element.number, 0) for element in elements}))

@@ -53,6 +53,13 @@ cdef class MessageColumns:
     cdef int _leave_out_comments(self) except -1
 
 
+cdef class Variable:
+    cdef public long long node
+
+    cdef object held(self)
+    cdef int hold(self, held) except -1
+
+
 cdef class Scratch:
     cdef MessageColumns columns
     cdef SymbolTable symbols
@@ -74,10 +81,11 @@ cdef class Scratch:
     cdef bint is_untyped
     cdef public int position  # of the context node, and how many there are
     cdef public int size
+    cdef readonly Variable binding
     cdef object _limits
     cdef object _evaluator
     cdef bint _is_spent
-    cdef long long _tuples_left
+    cdef long long _tuples_left, _tuples_max
     cdef public bint strict  # errors are raised, whatever could go on without them
 
     cdef bint accepts(self, int symbol, int name) noexcept
@@ -180,7 +188,7 @@ cdef class OperatorTable:
     cdef bint _is_new
     cdef dict _answers
     cdef dict _selected
-    cdef dict _by_value
+    cdef dict _columns
     cdef dict _spent
     cdef dict _seconds
     cdef dict _why
@@ -193,7 +201,10 @@ cdef class OperatorTable:
     cdef public long long nanos
 
     cdef int _count_user(self, int number, int change) except -1
+    cpdef list elements(self, int number, int condition=*)
     cdef list _select(self, int number)
+    cdef list _accepted(self, int number, list elements, Operator condition)
+    cdef object _column(self, int number, list elements, Operator found_by)
     cdef int _look(self) except -1
     cdef bint _spend(self, Operator operator, int number, long long spent) except -1
     cdef bint holds(self, int number, int element) except -1

@@ -275,7 +275,8 @@ cdef double _NOT_BEGUN = NOT_BEGUN
 
 
 cdef class Scratch:
-    """``begin`` a message whose columns are bound; ``message`` counts them."""
+    """``begin`` a message whose columns are bound; ``message`` counts them.  ``binding``: the
+    variable of the first ``for`` clause of all profiles whose results are made of one element."""
 
     def __init__(self, columns: MessageColumns, limits: EvaluationLimits) -> None:
         self.columns = columns
@@ -283,8 +284,10 @@ cdef class Scratch:
         self.message = 0
         self.nodes = longs(256)
         self.top = 0
+        self.binding = Variable()
         self.visits = 0
         self.visits_max = limits.visits_max
+        self._tuples_max = limits.tuples_max
         self.clock_at = 0
         self.began = self._looked = _NOT_BEGUN
         self._step = _FIRST_STEP
@@ -320,7 +323,7 @@ cdef class Scratch:
         self._step = _FIRST_STEP
         self.top = 0
         self.position = self.size = 1
-        self._tuples_left = self._limits.tuples_max
+        self._tuples_left = self._tuples_max
         self._is_spent = True
         return 0
 
@@ -605,10 +608,6 @@ cdef class EqualTo(ValueTest):
         self._octets = text.encode()
         self._length = len(self._octets)
         self._wanted = wanted
-
-    def text(self) -> bytes | None:
-        """The text that a value has to be equal to, in octets."""
-        return self._octets if self._wanted else None
 
     cdef bint accepts(self, Scratch scratch) except -1:
         cdef const unsigned char* octets = scratch.octets
@@ -1556,8 +1555,6 @@ cpdef enum:
 cdef class Variable:
     """A variable that ranges over nodes: the one at hand."""
 
-    cdef public long long node
-
     def __init__(self) -> None:
         self.node = ROOT
 
@@ -1918,6 +1915,7 @@ cdef class Path(Nodes):
     cdef int _joined  # the first step that has one, or -1
     cdef dict _rows, _known
     cdef int _rows_of
+    cdef bytes signature  # of a path of children and attributes: equal for equal ones
 
     def __init__(
         self, scratch: Scratch, steps: list[PathStep], origin: int = FROM_CONTEXT,
@@ -1967,6 +1965,8 @@ cdef class Path(Nodes):
         self.is_costly |= several > 0
         self._message = 0
         self._values: set[bytes] = set()
+        is_plain = origin == FROM_CONTEXT and not several and not any(self._predicates)
+        self.signature = bytes(self._steps) if is_plain and source is None else None
 
     # -- as an operator
 
@@ -2020,12 +2020,6 @@ cdef class Path(Nodes):
         return found
 
     # -- for other operators
-
-    def own_attribute(self) -> int:
-        """The symbol of the attribute of the context node that the path is, or 0."""
-        if self._count != 1 or self._origin != FROM_CONTEXT or self._predicates[0]:
-            return 0
-        return self._steps[STEP_NAME] if self._steps[STEP_AXIS] == ATTRIBUTE else 0
 
     cdef long long start(self, long long node) noexcept:
         """Where the path starts, for a context node."""
@@ -2782,13 +2776,6 @@ cdef class SomeValue(ValueCondition):
 
     cdef bint holds(self, long long node) except -1:
         return self._path.some(node, self._test)
-
-    cpdef object key(self):
-        """The attribute of the context node and the text that it is to be equal to, if that is
-        what is asked."""
-        attribute = self._path.own_attribute()
-        text = self._test.text() if isinstance(self._test, EqualTo) else None
-        return None if attribute == 0 or text is None else (attribute, text)
 
 
 cdef class SomeString(Condition):
@@ -4833,7 +4820,76 @@ cdef enum:
     _INTERPRETED_NANOS = 1_000
 
 
-_FEW = 8  # elements that are asked one by one for a value
+_COLUMN_TESTS = frozenset((EqualTo, OneOf, Ordered, NumberTest))  # which cost little
+
+
+cdef class ValueColumn:
+    """The values that a path has at some elements: ``nodes``, and the element of each."""
+
+    cdef Scratch _scratch
+    cdef int _size
+    cdef int[::1] _owners
+    cdef long long[::1] _nodes
+    cdef double[::1] _numbers
+    cdef dict _by_value
+
+    def __init__(self, scratch: Scratch, owners: array[int], nodes: array[int]) -> None:
+        self._scratch = scratch
+        self._size = len(nodes)
+        self._owners = owners
+        self._nodes = nodes
+        self._numbers = None
+
+    cdef list accepted(self, ValueTest test):
+        """The elements of which a test accepts some value, in order."""
+        cdef list found = []
+        cdef int i
+        cdef int last = -1
+        if type(test) is EqualTo and (<EqualTo>test)._wanted:
+            if self._by_value is None:
+                self._group()
+            return self._by_value.get((<EqualTo>test)._octets, found)
+        if type(test) is NumberTest and self._numbers is None:
+            self._read()
+        for i in range(self._size):
+            if self._owners[i] != last and self._accepts(test, i):
+                last = self._owners[i]
+                found.append(last)
+        return found
+
+    cdef bint _accepts(self, ValueTest test, int i) except -1:
+        cdef double number = _NAN
+        if type(test) is NumberTest:
+            number = self._numbers[i]
+            if number == number:
+                return compares(number, (<NumberTest>test)._operator, (<NumberTest>test).number)
+        self._scratch.look_at(self._nodes[i])
+        return test.accepts(self._scratch)
+
+    cdef int _group(self) except -1:
+        """Find the elements of each value."""
+        cdef Scratch scratch = self._scratch
+        cdef int i
+        self._by_value: dict[bytes, list[int]] = {}
+        for i in range(self._size):
+            scratch.look_at(self._nodes[i])
+            octets = scratch.octets[scratch.first : scratch.last]
+            owners = self._by_value.setdefault(octets, [])
+            if not owners or owners[len(owners) - 1] != self._owners[i]:
+                owners.append(self._owners[i])
+        return 0
+
+    cdef int _read(self) except -1:
+        """Read the values as numbers; NaN for one that is none, or compares with none."""
+        cdef Scratch scratch = self._scratch
+        cdef int i
+        self._numbers = doubles(self._size)
+        for i in range(self._size):
+            scratch.look_at(self._nodes[i])
+            self._numbers[i] = _NAN
+            if scratch.is_untyped:
+                self._numbers[i] = number_in(scratch.octets, scratch.first, scratch.last)
+        return 0
 
 
 class _Entry:
@@ -4886,7 +4942,7 @@ cdef class OperatorTable:
         self._is_new = False
         self._answers: dict[int, bool] = {}
         self._selected: dict[int, list[int]] = {}
-        self._by_value: dict[tuple[int, int], dict[bytes, list[int]]] = {}
+        self._columns: dict[tuple[int, bytes], ValueColumn] = {}
         self._spent: dict[int, int] = {}  # visits on this message, of costly conditions
         self._seconds: dict[int, float] = {}  # of those that have spent more than a little
         self._why: dict[int, MatchLimitExceeded] = {}  # of those that were given up
@@ -5097,23 +5153,21 @@ cdef class OperatorTable:
             self._late[number] = self._limits.late_messages
         return True
 
-    def elements(self, number: int, int condition=0) -> list[int]:
+    cpdef list elements(self, int number, int condition=0):
         """The elements that a path from the message selects, in document order; with the number
         of a condition those on which that holds.  Raises MatchLimitExceeded, which has those that
         were ``found`` before."""
         cdef int element
         self._look()
-        found = self._selected.get(number)
-        if found is None:
-            found = self._selected[number] = self._select(number)
+        selected = self._selected.get(number)
+        if selected is None:
+            selected = self._selected[number] = self._select(number)
+        cdef list found = selected
         if condition == 0:
             return found
-        operator = self._operators[condition]
-        if len(found) > _FEW and isinstance(operator, SomeValue):
-            key = operator.key()
-            if key is not None:
-                attribute, value = key
-                return self._with_value(number, found, attribute, value)
+        cdef list kept = self._accepted(number, found, self._operators[condition])
+        if kept is not None:
+            return kept
         kept = []
         for element in found:
             holds = self.holds(condition, element)
@@ -5126,53 +5180,85 @@ cdef class OperatorTable:
                 kept.append(element)
         return kept
 
+    cdef list _accepted(self, int number, list elements, Operator condition):
+        """The elements of a path on which a condition holds, by columns of values; None where the
+        elements have to be asked one by one."""
+        cdef ValueColumn column
+        cdef list kept
+        if type(condition) is SomeValue:
+            test = (<SomeValue>condition)._test
+            if type(test) in _COLUMN_TESTS:
+                column = self._column(number, elements, (<SomeValue>condition)._path)
+                return None if column is None else column.accepted(test)
+            return None
+        if type(condition) is Both and not (<Both>condition)._wanted:
+            kept = elements
+            for part in (<Both>condition)._parts:
+                accepted = self._accepted(number, elements, part)
+                if accepted is None:
+                    return None
+                kept = accepted if kept is elements else sorted(set(kept).intersection(accepted))
+            return kept
+        return None
+
+    cdef object _column(self, int number, list elements, Operator found_by):
+        """The values of a path at the elements of another; None where that is not worth it."""
+        cdef Scratch scratch = self.scratch
+        cdef Path path = found_by
+        cdef int element, base, first
+        if path.signature is None:
+            return None
+        key = number, path.signature
+        known = self._columns.get(key)
+        if known is not None:
+            return known
+        scratch.restart()
+        base = scratch.top
+        owners = array("i")
+        try:
+            for element in elements:
+                scratch.visits = 0
+                first = path.collect(KINDS * element)
+                owners.extend([element] * (scratch.top - first))
+        except MatchLimitExceeded:
+            scratch.top = base
+            return None
+        nodes = array("q", scratch.nodes[base : scratch.top])
+        scratch.top = base
+        column = self._columns[key] = ValueColumn(scratch, owners, nodes)
+        return column
+
     cdef list _select(self, int number):
-        """The elements of a path, which nobody has asked for on this message."""
+        """The elements of a path, which nobody has asked for on this message; those of its
+        attributes, texts and comments."""
         cdef Operator asked = self._operators[number]
         cdef Scratch scratch = self.scratch
         cdef Path path
         cdef OncePerMessage once
         cdef int base, i
+        cdef long long node
         found: list[int] = []
         scratch.restart()
         if isinstance(asked, OncePerMessage):
             once = asked
             asked = once.operand
         try:
-            if not isinstance(asked, Path):
-                for node in asked.value(ROOT):
-                    found.append(node.number)
-                return found
-            path = asked
-            base = path.collect(ROOT)
+            base = scratch.top
+            if isinstance(asked, Path):
+                path = asked
+                path.collect(ROOT)
+            else:
+                for item in asked.value(ROOT):
+                    if isinstance(item, Node) and item.tree == DOCUMENT.tree:
+                        scratch.push(scratch.number_of(item))
         except DynamicError:
+            scratch.top = base
             return found
         for i in range(base, scratch.top):
-            found.append(_position(scratch.nodes[i]))
+            node = scratch.nodes[i]
+            found.append(max(_position(scratch.parent(node) if _within(node) < 0 else node), 0))
         scratch.top = base
-        return found
-
-    def _with_value(
-        self, int number, elements: list[int], int attribute, value: bytes
-    ) -> list[int]:
-        """Those of a path's elements that have an attribute of this value, by a hash of all."""
-        cdef Scratch scratch = self.scratch
-        cdef MessageColumns columns = scratch.columns
-        cdef int element, i
-        key = (number, attribute)
-        by_value = self._by_value.get(key)
-        if by_value is None:
-            by_value = self._by_value[key] = {}
-            for element in elements:
-                for i in range(
-                    columns.attribute_start[element], columns.attribute_start[element + 1]
-                ):
-                    if scratch.accepts(attribute, columns.attribute_name[i]):
-                        scratch.look_at(KINDS * element + i + 1)
-                        octets = scratch.octets[scratch.first : scratch.last]
-                        by_value.setdefault(octets, []).append(element)
-        found: list[int] = by_value.get(value, [])
-        return found
+        return sorted({*found})
 
     def answer(self, number: int, element: int) -> bool:
         """``holds``, for Python; one that costs too much does not."""
@@ -5189,7 +5275,7 @@ cdef class OperatorTable:
             self._why.clear()
             self._seconds.clear()
             self._selected.clear()
-            self._by_value.clear()
+            self._columns.clear()
             self._is_new = False
             if self._late:
                 self._pass_over_late()

@@ -1,11 +1,12 @@
 """Results: the values of operators, written as documents.
 
-Result is the operator of a profile's results, and the constructors are operators beside it.
-ResultWriter writes what they come to on one message; compiler.py makes them of a profile.
+Result is the operator of a profile's results, and the constructors are operators beside it;
+compiler.py makes them of a profile.  ResultWriter writes results on one message, of a profile with
+an Answer, and Deliveries gives those of all profiles that a message matches.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from formats.columns import declaration
 from formats.element_stream import ElementStream
@@ -16,6 +17,7 @@ from yfilter.errors import MatchLimitExceeded
 from yfilter.language.atoms import atom_text
 from yfilter.language.budget import NOT_BEGUN, too_many_tuples, too_many_visits
 from yfilter.language.evaluator import OWN_PREFIX, written
+from yfilter.language.failures import first_told
 from yfilter.language.nodes import (
     DOCUMENT,
     NODES,
@@ -27,11 +29,14 @@ from yfilter.language.nodes import (
     Written,
 )
 from yfilter.language.query_ast import Constructor, NodeKind
+from yfilter.matches import Delivered
 from yfilter.operators.operators import ItemVariable, NodesVariable, Variable
 
 cimport cython
+from cpython.array cimport array as Array, clone
 
 from formats.columns cimport IN_TEXT, IN_VALUES, SubtreeWriter
+from yfilter.index.automaton cimport SubscriberRuns
 from yfilter.operators.operators cimport (
     CONTENT,
     KINDS,
@@ -55,8 +60,7 @@ class Unwritten(Exception):
 # -------------------------------------------------------------------------------------------------
 # Constructors: operators that write markup around what their parts write.
 #
-# Their value as items, for whoever looks into what they construct, is that of another operator:
-# ``items``.
+# An expression that looks into a constructed node takes its value from another operator, ``items``.
 
 
 cdef class Constructing(Operator):
@@ -241,6 +245,43 @@ cdef class PartOf(Operator):
         return writer.put_markup(markup) if markup else 0
 
 
+cdef int _parts_made = 0
+
+
+@cython.final
+cdef class BindingPart(Operator):
+    """A part of constructors that depends on the element of the binding alone: one operator for
+    all profiles that have it, whose text a ResultWriter keeps for each element."""
+
+    cdef Operator operand
+    cdef long long number
+
+    def __init__(self, operand: Operator) -> None:
+        global _parts_made
+        super().__init__((operand,))
+        self.operand = operand
+        _parts_made += 1
+        self.number = _parts_made
+
+    cdef object value(self, long long node):
+        return self.operand.value(node)
+
+    cdef object items(self, long long node):
+        return self.operand.items(node)
+
+    cdef int write(self, long long node, Output out) except -1:
+        return (<ResultWriter>out).put_part(self, node)
+
+
+@cython.final
+cdef class PartText:
+    """The text of a part, and its price: ``visits`` and ``tuples``; ``count`` of its items."""
+
+    cdef bytes octets
+    cdef long long visits, tuples, count
+    cdef bint after_atom
+
+
 # -------------------------------------------------------------------------------------------------
 # Result: the results of a profile as an operator.
 #
@@ -249,7 +290,7 @@ cdef class PartOf(Operator):
 # ========================  =====================================================================
 # a path                    whether it selects anything: then the message is the result
 # ``for $i in …`` with      the other clauses and ``return``, written for each node that is bound
-#   bindings                to ``variable``, whoever asks, once
+#   bindings                to ``variable``, once for all profiles with the operator
 # a constructor             the constructor: one document, if a decisive part yields anything
 # anything else             the expression: a document for each item
 # ========================  =====================================================================
@@ -281,10 +322,105 @@ cdef class Result(Operator):
 
 
 # -------------------------------------------------------------------------------------------------
+# Answer: how the results of a profile are made, found out when it first matches.
+#
+# Its results are written by one operator, given the elements that its first ``for`` clause binds
+# and ``where`` lets through.  Operators find these: the elements that a path leads to, once a
+# message for all profiles with that path, and of these the ones on which a condition holds::
+#
+#     for $e in /feed/item where $e/@id = "x" return …      /feed/item     [@id = "x"]
+
+
+_ANY_BINDING = [0]  # of results that are made of none
+
+
+@cython.final
+cdef class Answer:
+    """``returned``: a compiler's Returned, and ``pieced`` makes that whose parts come as pieces;
+    None where the result is the message or of a ``graph``.  ``paths`` lead to the elements that are
+    bound, where that is known.  ``fails``: the results are failed assertions.
+
+    ``bound``: numbers of paths and conditions in the operator table, while the answer holds them;
+    ``is_held``: beyond one message."""
+
+    cdef readonly object returned, graph
+    cdef readonly tuple paths
+    cdef readonly bint is_message, fails
+    cdef public bint is_held
+    cdef object _pieced
+    cdef list _bound
+    cdef int _path, _condition, _result, _with_pieces  # the first two are the only ones bound
+
+    def __init__(
+        self, returned: Returned | None, pieced: Callable[[], Returned],
+        paths: Sequence[Expression], *, graph: GraphQuery | None, is_message: bool, fails: bool
+    ) -> None:
+        self.returned = returned
+        self._pieced = pieced
+        self.paths = tuple(paths)
+        self.graph = graph
+        self.is_message = is_message
+        self.fails = fails
+        self._bound = []
+
+    cpdef int acquire(self, OperatorTable operators) except -1:
+        """Hold the operators that find elements."""
+        for path in self.paths:
+            base, condition = path.divided()
+            number = operators.acquire(base)
+            asked = 0 if condition is None else operators.acquire(condition)
+            self._bound.append((number, asked))
+        if len(self._bound) == 1:
+            self._path, self._condition = self._bound[0]
+        return 0
+
+    cpdef int release(self, OperatorTable operators) except -1:
+        """Hold no operators any more."""
+        numbers = [number for pair in self._bound for number in pair]
+        for number in (*numbers, self._result, self._with_pieces):
+            if number:
+                operators.release(number)
+        self._bound = []
+        self._path = self._condition = self._result = self._with_pieces = 0
+        return 0
+
+    cpdef list bindings(self, OperatorTable operators):
+        """The elements, on the message that the operators look at.  Raises MatchLimitExceeded."""
+        cdef int path, condition
+        if self._path:
+            return operators.elements(self._path, self._condition)
+        if not self._bound:
+            return _ANY_BINDING
+        found: set[int] = set()
+        cut = None
+        for path, condition in self._bound:
+            try:
+                found.update(operators.elements(path, condition))
+            except MatchLimitExceeded as exceeded:
+                found.update(exceeded.found)
+                exceeded.unseen += [] if cut is None else cut.unseen
+                cut = exceeded
+        if cut is not None:
+            cut.found, cut.unseen = sorted(found), list({*cut.unseen} - found)
+            raise cut
+        return sorted(found)
+
+    cdef int number(self, ResultWriter writer) except -1:
+        """The number of the operator of the results on a writer's message."""
+        if writer.has_pieces and self.returned.binds:
+            if not self._with_pieces:
+                self._with_pieces = writer._operators.acquire(self._pieced())
+            return self._with_pieces
+        if not self._result:
+            self._result = writer._operators.acquire(self.returned)
+        return self._result
+
+
+# -------------------------------------------------------------------------------------------------
 # ResultWriter: the results of all profiles for one message.
 #
-# What profiles share is done once: a copied element is written once and copied from there, and so
-# are the results of an operator for a binding, whoever asks for them.
+# Work that profiles share is done once: a copied element is written once and copied from there, and
+# so are a BindingPart and the results of an operator for each binding.
 #
 # Each call of ``results`` is one profile and has ``EvaluationLimits`` of its own; text written for
 # another profile costs it the same.  Kept text of more than _WRITTEN_KEPT_MAX bytes is forgotten.
@@ -299,6 +435,7 @@ cdef enum:
     _RAW = 0  # neither IN_VALUES nor IN_TEXT
 
 
+cdef double _NOT_BEGUN = NOT_BEGUN
 cdef double _RESULT_SECONDS = 2e-6  # where nobody has looked at the clock
 cdef double _VISIT_SECONDS = 1e-8
 cdef double _OBJECT_SECONDS = 1e-6
@@ -316,6 +453,7 @@ cdef class ResultWriter(Output):
     """
 
     cdef readonly object stream
+    cdef bint has_pieces
     cdef readonly long long copied, made
     cdef readonly double seconds
     cdef OperatorTable _operators
@@ -332,11 +470,12 @@ cdef class ResultWriter(Output):
     cdef list _names
     cdef list _documents
     # What is left of the limits.
-    cdef long long _bytes
+    cdef long long _bytes, _bytes_max
     cdef Py_ssize_t _settled
     # What is kept of the message.
     cdef bytes _message, _declared_always
-    cdef dict _remembered, _declared_by_scope
+    cdef dict _remembered, _part_texts, _declared_by_scope
+    cdef long long _attributes  # that were put in start tags, beside those that constructors have
     cdef object _copy_columns
     cdef int[::1] _copied_at, _copied_size
     cdef list _copies
@@ -344,9 +483,11 @@ cdef class ResultWriter(Output):
 
     def __init__(self, stream: ElementStream, operators: OperatorTable) -> None:
         self.stream = stream
+        self.has_pieces = bool(stream.pieces)
         self._operators = operators
         self._scratch = operators.scratch
         self._limits = operators._limits
+        self._bytes_max = self._limits.bytes_max
         self._xml = SubtreeWriter(stream)
         self.copied = self.made = 0
         self.seconds = 0.0
@@ -365,10 +506,12 @@ cdef class ResultWriter(Output):
             self._message = self._xml.document()
         return self._message
 
-    cpdef list results(self, Result result, bindings):
-        """The documents of one profile; ``bindings`` ascend.  Raises MatchLimitExceeded."""
+    cpdef list results(self, Result result, bindings, bint is_shared=False):
+        """The documents of one profile; ``bindings`` ascend.  ``is_shared``: others are about to
+        ask for the same.  Raises MatchLimitExceeded."""
         cdef Scratch scratch = self._scratch
         cdef Py_ssize_t used
+        cdef double began, cost
         if not bindings:
             return []
         if self._xml.used + self._kept > _WRITTEN_KEPT_MAX:
@@ -377,47 +520,79 @@ cdef class ResultWriter(Output):
         self._begin()
         try:
             if result.is_each:
-                return self._of_each(result, bindings)
-            return self._of_all(result, bindings)
+                return self._of_each(result, bindings, is_shared)
+            return self._of_all(result, bindings, is_shared)
         finally:
             began = scratch.began
             cost = _VISIT_SECONDS * (scratch.visits + max(self._xml.used - used, 0))
             if not scratch._is_spent and scratch._evaluator is not None:
-                began = scratch._evaluator.began if began == NOT_BEGUN else began
+                began = scratch._evaluator.began if began == _NOT_BEGUN else began
                 cost += _OBJECT_SECONDS * scratch._evaluator.visits
-            self.seconds += (
-                _RESULT_SECONDS + cost if began == NOT_BEGUN else self._limits.clock() - began
-            )
+            if began == _NOT_BEGUN:
+                self.seconds += _RESULT_SECONDS + cost
+            else:
+                self.seconds += self._limits.clock() - began
 
-    cdef list _of_each(self, Result result, bindings):
+    cpdef list answered(self, Answer answer):
+        """The same of the elements that the answer of a profile finds."""
+        cdef bint is_held = answer.is_held
+        cdef int number
+        cut = None
+        if not is_held:
+            answer.acquire(self._operators)
+        try:
+            try:
+                bindings = answer.bindings(self._operators)
+            except MatchLimitExceeded as exceeded:
+                if not answer.fails or not self._limits.is_final(exceeded.code):
+                    raise
+                cut, bindings = exceeded, exceeded.found
+            try:
+                number = answer.number(self)
+                made = self.results(
+                    self._operators._operators[number], bindings,
+                    self._operators._entries[number].users > 1,
+                )
+                if cut is None:
+                    return made
+                cut.made, cut.of = made, len(made)
+            except MatchLimitExceeded as exceeded:
+                if cut is not None:
+                    exceeded.unseen = cut.unseen
+                cut = exceeded
+        finally:
+            if not is_held:
+                answer.release(self._operators)
+        return first_told(answer.returned.profile, cut, self._limits)
+
+    cdef list _of_each(self, Result result, bindings, bint is_shared):
         cdef int binding
-        known = self._remembered.get(result)
-        if known is None:
-            known = self._remembered[result] = {}
-        documents: list[bytes] = []
+        cdef Py_ssize_t first = 0
+        cdef list documents = []
+        cdef dict known = self._known(result) if is_shared else None
         try:
             for binding in bindings:
+                first = len(documents)
                 self._scratch.bind_tuple()
-                made = known.get(binding)
-                if made is not None:
-                    documents += self._again(made)
-                else:
-                    result.variable.node = KINDS * binding
-                    documents += self._anew(result, known, binding)
+                if is_shared and binding in known:
+                    self._again(known[binding], documents)
+                    continue
+                self._scratch.binding.node = KINDS * binding
+                self._anew(result, documents, known, binding)
         except MatchLimitExceeded as error:
+            del documents[first:]
             error.made, error.of = documents, len(bindings)
             raise
         return documents
 
-    cdef list _of_all(self, Result result, bindings):
+    cdef list _of_all(self, Result result, bindings, bint is_shared):
         cdef int binding
-        known = self._remembered.get(result)
-        if known is None:
-            known = self._remembered[result] = {}
+        cdef list documents = []
+        cdef dict known = self._known(result) if is_shared else None
         key = _ALL if result.variable is None else tuple(bindings)
-        made = known.get(key)
-        if made is not None:
-            return list(self._again(made))
+        if is_shared and key in known:
+            self._again(known[key], documents)
+            return documents
         cut = None
         of = 0
         try:
@@ -428,16 +603,22 @@ cdef class ResultWriter(Output):
             elif result.variable is not None:
                 result.variable._bound = array("q", [KINDS * binding for binding in bindings])
                 of = len(bindings)
-            documents = self._anew(result, known, key)
+            self._anew(result, documents, known if cut is None else None, key)
             if cut is not None:
-                del known[key]
                 raise cut
         except MatchLimitExceeded as error:
             if not result.encloses:
-                error.made, error.of = list(self._documents), of
+                error.made, error.of = documents, of
                 error.unseen = [] if cut is None else cut.unseen
             raise
-        return list(documents)
+        return documents
+
+    cdef dict _known(self, Result result):
+        """The results of an operator that were written before, by their bindings."""
+        known = self._remembered.get(result)
+        if known is None:
+            known = self._remembered[result] = {}
+        return known
 
     cdef object _failing(self, Result result):
         """The nodes of which failures are told, one looked at behind the other, and the bound that
@@ -459,45 +640,47 @@ cdef class ResultWriter(Output):
                 return found, cut
         return found, None
 
-    cdef list _anew(self, Result result, dict known, key):
-        """Write results, which are remembered under a key."""
+    cdef int _anew(self, Result result, list documents, dict known, key) except -1:
+        """Write results behind other documents; they are remembered under a key where something is
+        ``known``."""
         cdef long long visits = self._visits()
         cdef long long tuples = self._scratch._tuples_left
+        cdef Py_ssize_t first = len(documents)
         cdef Py_ssize_t start = self._xml.used
-        cdef list made
         cdef bytes document
-        self._documents = made = []
+        self._documents = documents
         self.mode = IN_CONTENT if result.encloses else AS_DOCUMENTS
         try:
             if result.is_message:
                 if result.body.holds(ROOT):
-                    made.append(self.whole_message())
+                    documents.append(self.whole_message())
             else:
                 result.body.write(ROOT, self)
             if result.encloses and not self.is_empty:
-                made.append(self._xml.part(start, self._xml.used))
+                documents.append(self._xml.part(start, self._xml.used))
         except (DynamicError, Unwritten):
-            made.clear()
+            del documents[first:]
             self._begin_writing()
         self._settle()
-        visits = self._visits() - visits
         if self._visits() > self._scratch.visits_max:
             raise too_many_visits()
         self.made += 1
-        for document in made:
-            self._kept += len(document)
-        known[key] = (visits, tuples - self._scratch._tuples_left, made)
-        return made
+        if known is not None:
+            made = documents[first:]
+            for document in made:
+                self._kept += len(document)
+            known[key] = (self._visits() - visits, tuples - self._scratch._tuples_left, made)
+        return 0
 
-    cdef list _again(self, made):
+    cdef int _again(self, tuple made, list documents) except -1:
         """Results that were written before, which cost the same again."""
         cdef bytes document
         self._scratch.visit(made[0])
         self._scratch._tuples_left -= made[1]
         for document in made[2]:
             self._bytes -= len(document)
-        self._spend()
-        return made[2]
+            documents.append(document)
+        return self._spend()
 
     # -- cost
 
@@ -505,7 +688,7 @@ cdef class ResultWriter(Output):
         """A profile, which has all of the limits."""
         self._operators._look()
         self._scratch.restart()
-        self._bytes = self._limits.bytes_max
+        self._bytes = self._bytes_max
         self._settled = self._xml.used
         self._begin_writing()
         return 0
@@ -518,7 +701,6 @@ cdef class ResultWriter(Output):
         self.count = 0
         self._inside = -1
         self._around = _NOWHERE
-        self._documents = []
         return 0
 
     cdef long long _visits(self) except? -1:
@@ -540,7 +722,7 @@ cdef class ResultWriter(Output):
         if self._xml.used - self._settled > self._bytes:
             raise MatchLimitExceeded(
                 "result-too-large",
-                f"the results of a profile are larger than {self._limits.bytes_max} bytes",
+                f"the results of a profile are larger than {self._bytes_max} bytes",
             )
         return 0
 
@@ -549,6 +731,7 @@ cdef class ResultWriter(Output):
         self._xml.used = 0
         self._kept = 0
         self._remembered: dict[Result, dict[object, tuple[int, int, list[bytes]]]] = {}
+        self._part_texts: dict[int, PartText] = {}
         self._copy_columns = None
         self._copies: list[int] = []
 
@@ -714,6 +897,44 @@ cdef class ResultWriter(Output):
 
     # -- constructors
 
+    cdef int put_part(self, BindingPart part, long long node) except -1:
+        """A part at the element of the binding.  One in another namespace than the message's is
+        written anew, and so is one that gives the start tag attributes."""
+        cdef Scratch scratch = self._scratch
+        cdef bint in_tag = self.in_tag
+        cdef long long count = self.count
+        cdef long long attributes = self._attributes
+        cdef long long visits, tuples
+        cdef Py_ssize_t start = self._xml.used
+        cdef PartText text
+        if self._around is not _NOWHERE or self.mode == AS_DOCUMENTS:
+            return part.operand.write(node, self)
+        cdef long long key = (part.number << 32 | _position(scratch.binding.node)) << 2
+        if self.mode == AS_STRINGS:
+            key += 1 + self._where
+        known = self._part_texts.get(key)
+        if known is not None:
+            text = known
+            scratch.visit(text.visits)
+            scratch._tuples_left -= text.tuples
+            if text.count:
+                if self.mode == IN_CONTENT:
+                    self._begin_content()
+                self._xml.put(text.octets)
+                self.count += text.count
+                self.after_atom = text.after_atom
+            return self._spend()
+        visits, tuples = self._visits(), scratch._tuples_left
+        part.operand.write(node, self)
+        if self._attributes != attributes:
+            return 0
+        text = self._part_texts[key] = PartText()
+        text.octets = self._xml.part(start + (in_tag and not self.in_tag), self._xml.used)
+        text.visits, text.tuples = self._visits() - visits, tuples - scratch._tuples_left
+        text.count, text.after_atom = self.count - count, self.after_atom
+        self._kept += len(text.octets)
+        return 0
+
     cdef int _begin_content(self) except -1:
         """End the start tag that is open."""
         if self.in_tag:
@@ -829,6 +1050,7 @@ cdef class ResultWriter(Output):
 
     cdef bint _is_new(self, tuple key) except -1:
         """Whether the start tag has no attribute of a name yet; it does from now on."""
+        self._attributes += 1
         if self._names is None:
             self._names = [(<AttributeOf>one).key for one in self._tag.attributes]
         if key in self._names:
@@ -938,3 +1160,114 @@ cdef class ResultWriter(Output):
         writer = XmlWriter(around)
         writer.copy_element(self.stream, element)
         self._xml.put(writer.getvalue())
+
+
+# -------------------------------------------------------------------------------------------------
+# Deliveries: the results of all profiles that a message matches.
+
+_COLUMN = array("i")
+_new_tuple = tuple.__new__
+
+
+@cython.final
+cdef class Deliveries:
+    """One ``Delivered`` for each of the queries ``found`` whose results are made of a document,
+    made when it is asked for.
+
+    ``delivery`` is the LocalDelivery that makes all others, ``look`` has the index look at the
+    document.  A registration counts if it was there at a count of changes, ``stamp``."""
+
+    cdef object _delivery, _message, _stream, _makes_now, _look, _counted
+    cdef list _found
+    cdef set _made, _remainders, _graphs
+    cdef dict _known, _seconds, _late
+    cdef SubscriberRuns _runs
+    cdef Array _since
+    cdef long long _stamp
+    cdef OperatorTable _operators
+    cdef ResultWriter _writer
+    cdef Py_ssize_t _at
+
+    def __init__(
+        self, delivery: LocalDelivery, message: Readings, found: list[int],
+        makes_now: MakesNow | None, stamp: int
+    ) -> None:
+        local = delivery.local
+        self._delivery = delivery
+        self._message = message
+        self._stream = message.document
+        self._makes_now = makes_now
+        self._look = delivery.look
+        self._seconds, self._late = delivery.costs.seconds, delivery.costs.late
+        self._counted = delivery.counted
+        self._found = found
+        self._made, self._remainders, self._graphs = local.made, local.remainders, local.graphs
+        self._known = delivery.answers.known
+        self._runs = local.runs
+        self._since = local.registrations.since
+        self._stamp = stamp
+        self._operators = delivery.answers.operators
+        self._at = 0
+
+    def __iter__(self) -> Deliveries:
+        return self
+
+    def __next__(self) -> Delivered:
+        cdef Array numbers
+        cdef list results
+        while self._at < len(self._found):
+            number = self._found[self._at]
+            self._at += 1
+            if number not in self._made:
+                continue
+            numbers = self._registered(number)
+            if not len(numbers):
+                continue  # removed meanwhile
+            if self._makes_now is None or self._makes_now(numbers, number in self._remainders):
+                one = self._results(number, numbers)
+                results = one[1]
+                if not results and one[2] is None:
+                    continue
+            else:
+                one = _new_tuple(Delivered, (numbers, [], None, False, ""))
+                results = None
+            if results is None or results:
+                self._counted.matched_profile += len(numbers)
+            return one
+        raise StopIteration
+
+    cdef Array _registered(self, int number):
+        """The registrations of a query that were there at the stamp."""
+        cdef list every = self._runs.of(number)
+        cdef Array numbers = clone(_COLUMN, len(every), False)
+        cdef int registration
+        cdef int count = 0
+        for registration in every:
+            if self._since.data.as_longlongs[registration] <= self._stamp:
+                numbers.data.as_ints[count] = registration
+                count += 1
+        return numbers if count == len(every) else numbers[:count]
+
+    cdef object _results(self, number, Array numbers):
+        """The results of a query; those of graphs, and those that somebody asks for the first time,
+        or that came late, by the LocalDelivery."""
+        cdef Answer answer = self._known.get(number)
+        cdef double before
+        if (
+            answer is None or answer.graph is not None or number in self._graphs
+            or self._stream is None or self._late
+        ):
+            return self._delivery.made_of(self._message, number, numbers)
+        if self._operators._stream is not self._stream:
+            self._look(self._stream)  # the caller has matched another meanwhile
+        if self._writer is None:
+            self._writer = self._delivery.answers.writer(self._stream)
+        before = self._writer.seconds
+        try:
+            results = self._writer.answered(answer)
+        except MatchLimitExceeded as exceeded:
+            return self._delivery.cut(number, numbers, exceeded)
+        finally:
+            spent = self._seconds.get(number, 0.0) + (self._writer.seconds - before)
+            self._seconds[number] = spent
+        return _new_tuple(Delivered, (numbers, results, None, True, ""))
