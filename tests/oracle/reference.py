@@ -50,9 +50,8 @@ from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.solutions import message_text, published_syntax
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told
-from yfilter.language.function_library import falls_back
+from yfilter.language.function_library import PARENT, falls_back
 from yfilter.language.matching_path import delivers_message, matching_part, matching_path
-from yfilter.language.node_functions import PARENT
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_ast import Expression, ForClause, Profile
