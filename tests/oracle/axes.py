@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from formats.element_stream import ContentKind, ElementStream
-from yfilter.language.evaluator import _CONTENT_KINDS, _CONTENT_TESTS, Axes
+from yfilter.language.evaluator import _CONTENT_KINDS, _CONTENT_TESTS
 from yfilter.language.nodes import Node, NodeType, element_node
 from yfilter.language.query_ast import Axis, LocationStep, NameTest, NodeKind
 
 
-class MessageAxes(Axes):
+class MessageAxes:
     """Steps on the trees of one evaluation; ``visit`` is called for each node looked at."""
 
     def __init__(self, streams: Sequence[ElementStream], visit: Callable[[], None]) -> None:
