@@ -64,8 +64,9 @@ def toml_lines(record: Struct, name: str = "") -> Iterator[str]:
         value = getattr(record, field)
         if isinstance(value, int | float | str) and value != "":
             yield f"{key} = {_text(value)}"
-        elif isinstance(value, Struct) or (value and isinstance(value, dict)):
-            tables[f"{name}.{key}"] = value
+        elif isinstance(value, Struct | dict):
+            if value != {}:
+                tables[f"{name}.{key}"] = value
         elif value or value != default:
             yield f"{key} = {_text(value)}"
     for path, table in tables.items():

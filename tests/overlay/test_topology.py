@@ -625,3 +625,9 @@ def test_a_network_whose_server_is_started_with_it() -> None:
 )
 def test_stores_that_are_refused(of_broker: str, stores: str, reason: str) -> None:
     assert reason in refusal(PAIR.replace(LISTEN1, of_broker) + stores)
+
+
+def test_settings_of_spark_are_a_table_that_may_be_empty() -> None:
+    for text in ("[planning]\nauto = false\n", '[planning.conf]\n"spark.executor.memory" = "4g"\n'):
+        topology = parse_topology(f"{PAIR}\n{text}", "pair.toml")
+        assert parse_topology(to_toml(topology), "again.toml") == topology
