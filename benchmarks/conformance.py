@@ -34,11 +34,11 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.text import parse_text
 from yfilter import Matcher
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.evaluator import written
 from yfilter.language.functions import ANYTHING, ItemKind
 from yfilter.language.nodes import DOCUMENT, Construction, DynamicError
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_anew, parse_expression
 from yfilter.operators.evaluation import Evaluation

@@ -15,8 +15,8 @@ from formats.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from yfilter.engine.linear_paths import Conjunction, routing_query
-    from yfilter.engine.match_limits import MatchLimits
     from yfilter.errors import MatchLimitExceeded, ProfileRefused
+    from yfilter.language.profile_limits import MatchLimits
     from yfilter.language.query_ast import Profile
     from yfilter.language.query_parser import parse_profile
     from yfilter.matcher import LinkTarget, Matcher
@@ -26,7 +26,7 @@ else:
         __name__,
         {
             "yfilter.engine.linear_paths": "Conjunction routing_query",
-            "yfilter.engine.match_limits": "MatchLimits",
+            "yfilter.language.profile_limits": "MatchLimits",
             "yfilter.errors": "MatchLimitExceeded ProfileRefused",
             "yfilter.language.query_ast": "Profile",
             "yfilter.language.query_parser": "parse_profile",

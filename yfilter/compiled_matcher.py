@@ -27,7 +27,6 @@ from msgspec.structs import replace
 from formats.element_stream import ElementStream
 from formats.limits import DEFAULT_LIMITS, MessageLimits
 from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import (
     GRAPH_ROOT,
     Derive,
@@ -41,8 +40,8 @@ from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.engine.work import EngineStatistics, QueryCosts
 from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.explanation import Explanation
+from yfilter.graph.graph_query import MadeOfWords
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph.query_shapes import MadeOfWords
 from yfilter.graph_answers import GraphAnswers
 from yfilter.index.automaton import KeyTable, SubscriberRuns
 from yfilter.index.candidates import STEPS_MAX, FilledWay, Recipe
@@ -52,7 +51,7 @@ from yfilter.index.ways import Ways, ways_of
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import tells_failures
 from yfilter.language.matching_path import delivers_message, matching_part, matching_path
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import DEFAULT_MATCH_LIMITS, EvaluationLimits, MatchLimits
 from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 from formats.element_stream import ElementStream
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.readings import Readings, reading_of
-from yfilter.engine.twigs import ConditionKind, main_steps, take_apart
+from yfilter.engine.tree_patterns import ConditionKind, main_steps, take_apart
 from yfilter.explanation import POSITIONS_MAX, Explanation, Failure, Outcome, Part
 from yfilter.graph.group_variables import variables_of
 from yfilter.graph.query_ast import (

@@ -8,13 +8,12 @@ from functools import lru_cache
 from formats.codec import WireFormat, decode, encode
 from formats.element_stream import ElementStream
 from formats.limits import MessageLimits
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits, MatchLimits
 from yfilter.language.query_parser import parse_accepted
 from yfilter.late_questions import EvaluateProfile, ProfileEvaluated
 from yfilter.matcher import Matcher
-from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
+from yfilter.projection.parts import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
 
 PROFILES_KEPT = 64
 

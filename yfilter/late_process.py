@@ -1,4 +1,4 @@
-"""The process in which profiles are evaluated that take long; late_worker.py starts it.
+"""The process in which profiles are evaluated that take long; late_questions.py starts it.
 
 It gives way to others who want the processor.  A question that is not answered long after its limit
 ends it, and so does one that takes too much memory.

@@ -1,7 +1,7 @@
 """What is asked about one profile and one message, where that takes too long among other things.
 
 Whoever serves many gives a profile a slice of time; what is not done by then is done by a process
-of its own (late_worker.py), from the beginning, within the whole of EvaluationLimits.
+of its own (late_questions.py), from the beginning, within the whole of EvaluationLimits.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgpack
 
+from formats.helper_process import HelperProcess
 from formats.limits import MessageLimits
 from yfilter.errors import MatchLimitExceeded
 
@@ -61,3 +62,25 @@ def unpack_answer(data: bytes) -> ProfileEvaluated:
             exceeded = None if limit is None else (limit[0], limit[1])
             return ProfileEvaluated(tuple(results), exceeded, seconds, media_type)
     raise ValueError("no answer about a profile")
+
+
+class LateWorker:
+    """One question at a time; ``close`` may be called by another thread."""
+
+    def __init__(self) -> None:
+        self._process = HelperProcess("yfilter.late_process")
+
+    def ask(self, question: EvaluateProfile) -> ProfileEvaluated:
+        """The answer; blocks until then.  ``too-much-time`` where the process has died of it."""
+        try:
+            pipe = self._process.start()
+            pipe.send(question)
+            return unpack_answer(pipe.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            self._process.end()
+            died = "the process that evaluates what takes long has died of it"
+            return ProfileEvaluated((), ("too-much-time", died), question.seconds)
+
+    def close(self) -> None:
+        """End the process; whoever waits for an answer gets one."""
+        self._process.close()

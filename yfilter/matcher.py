@@ -9,10 +9,10 @@ from weakref import WeakSet
 
 from formats.kernel import AVAILABLE
 from yfilter.engine.linear_paths import routing_query
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Message
 from yfilter.engine.targets import LinkTarget, Transforming
 from yfilter.errors import KernelMissing
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile, too_deep
 

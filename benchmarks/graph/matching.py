@@ -23,7 +23,7 @@ from benchmarks.report import Report
 from benchmarks.samples import mean
 from formats import GraphSyntax, read_graph
 from formats.graph.vocabulary import XSD
-from yfilter.engine.match_limits import MatchLimits
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.matcher import Matcher
 
 FIRST_OF_PROFILES = 1_000_000  # messages from which profiles are taken

@@ -9,8 +9,7 @@ from typing import Any
 
 from benchmarks.benchmark import WrongAnswers
 from benchmarks.report import Report
-from yfilter.graph.graph_query import parse_anew
-from yfilter.graph.query_shapes import QueryShapes
+from yfilter.graph.graph_query import QueryShapes, parse_anew
 from yfilter.graph.stars import graph_part
 
 _PROLOGUE = "PREFIX dc: <http://purl.org/dc/elements/1.1/> PREFIX ex: <http://example.org/>\n"

@@ -66,7 +66,7 @@ GivenDictionaries: TypeAlias = Annotated[
 ]
 """Compression dictionaries, each with the form that it is for."""
 Pieces: TypeAlias = Annotated[bytes, Meta(max_length=1 << 24), BODY]
-"""What was computed of a message on the way, packed (yfilter/projection/pieces.py)."""
+"""What was computed of a message on the way, packed (yfilter/projection/parts.py)."""
 
 Look: TypeAlias = Callable[[str, Any], None]
 """Takes the name of a field and its value; raises ProtocolError."""

@@ -95,7 +95,7 @@ class EvaluationDesk:
     async def run(self) -> None:
         """Until cancelled; the process is started when there is something to ask."""
         # PERF: here, as whoever evaluates nothing loads no engine.
-        from yfilter.late_worker import LateWorker  # noqa: PLC0415
+        from yfilter.late_questions import LateWorker  # noqa: PLC0415
 
         worker = LateWorker()
         try:

@@ -16,9 +16,9 @@ from contextlib import suppress
 
 from formats import ElementStream
 from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.matcher import LinkTarget, Matcher
 
 SAMPLE_EVERY = 256

@@ -29,10 +29,10 @@ from overlay.routing.message_sample import MessageSample
 from overlay.statistics import RoutingTableFigures
 from yfilter.engine.containment import Chain, EqualityKey, Pattern, covers
 from yfilter.engine.linear_paths import ANY_MESSAGE, Conjunction
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Reading, Readings
 from yfilter.engine.routing_templates import read_conjunction
 from yfilter.errors import MatchLimitExceeded
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import ANY, NameTest
 from yfilter.matcher import LinkTarget, Matcher
 

@@ -32,7 +32,6 @@ from tests.oracle.evaluation import MessageEvaluator
 from tests.oracle.interpreted_result import Asked, interpreted, interpreted_by
 from tests.oracle.reference_answers import ReferenceGraph
 from yfilter.engine.linear_paths import Conjunction
-from yfilter.engine.match_limits import DEFAULT_MATCH_LIMITS, MatchLimits
 from yfilter.engine.readings import (
     Derive,
     Message,
@@ -53,7 +52,7 @@ from yfilter.language.failures import first_told
 from yfilter.language.function_library import PARENT, falls_back
 from yfilter.language.matching_path import delivers_message, matching_part, matching_path
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import DEFAULT_MATCH_LIMITS, EvaluationLimits, MatchLimits
 from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse

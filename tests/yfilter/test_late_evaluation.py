@@ -17,11 +17,11 @@ from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.late_evaluation import question_about
 from yfilter.late_questions import (
     EvaluateProfile,
+    LateWorker,
     ProfileEvaluated,
     pack_answer,
     unpack_answer,
 )
-from yfilter.late_worker import LateWorker
 
 STREAM = parse_text(MESSAGE)
 

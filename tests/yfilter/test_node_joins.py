@@ -15,9 +15,8 @@ from demo.saxon import Form, Saxon, SaxonError
 from formats.text import parse_text
 from tests.yfilter.interpreted import results
 from yfilter import Matcher
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import ProfileRefused
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits, MatchLimits
 from yfilter.language.query_parser import parse_profile
 
 AXES = ("preceding", "following", "preceding-sibling", "following-sibling")

@@ -11,11 +11,11 @@ from formats.text import parse_text
 from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import random_message, random_profile
 from yfilter.engine.linear_paths import ANY_GRAPH, Conjunction, routing_query
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import GRAPH_ROOT, Reading, Readings, reading_of, readings_of
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.matching_path import matching_path
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import (
     LocationStep,
     NameTest,

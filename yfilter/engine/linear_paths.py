@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from yfilter.engine.readings import GRAPH_ROOT, Reading, reading_of
-from yfilter.engine.twigs import Branch, element_test, main_alternatives
+from yfilter.engine.tree_patterns import Branch, element_test, main_alternatives
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
 from yfilter.language.matching_path import matching_path
@@ -204,11 +204,11 @@ def _conjunction(branch: Branch) -> Conjunction:
 def linear_paths_of(prefix: tuple[LinearStep, ...], branch: Branch) -> Iterator[LinearPath]:
     """The path of a branch that continues ``prefix``, and of all branches on it."""
     for step in branch:
-        twig = step.twig
-        prefix = (*prefix, LinearStep(step.descendant, step.test, twig.selections))
-        for nested in twig.branches:
+        pattern = step.pattern
+        prefix = (*prefix, LinearStep(step.descendant, step.test, pattern.selections))
+        for nested in pattern.branches:
             yield from linear_paths_of(prefix, nested)
-        for other in twig.absolute:
+        for other in pattern.absolute:
             yield from linear_paths_of((), other)
     yield LinearPath(prefix)
 

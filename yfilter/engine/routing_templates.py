@@ -32,9 +32,9 @@ from yfilter.engine.linear_paths import (
     linear_paths_of,
     routing_query,
 )
-from yfilter.engine.twigs import all_alternatives
+from yfilter.engine.tree_patterns import all_alternatives
 from yfilter.errors import ProfileRefused
-from yfilter.graph.query_shapes import MadeOfWords
+from yfilter.graph.graph_query import MadeOfWords
 from yfilter.language.matching_path import matching_path
 from yfilter.language.query_ast import Expression, Literal, NameTest, Profile
 from yfilter.language.query_parser import parse_profile
@@ -246,13 +246,13 @@ def _step_template(tree: Expression) -> _StepTemplate | None:
     if alternatives is None:
         return None
     ((step,),) = alternatives
-    paths = [path for nested in step.twig.branches for path in linear_paths_of((_HERE,), nested)]
-    paths += [path for other in step.twig.absolute for path in linear_paths_of((), other)]
+    paths = [path for nested in step.pattern.branches for path in linear_paths_of((_HERE,), nested)]
+    paths += [path for other in step.pattern.absolute for path in linear_paths_of((), other)]
     others = []
     for path in paths:
         goes_on = path.steps[0] is _HERE
         others.append((goes_on, tuple(map(_step, path.steps[1:] if goes_on else path.steps))))
-    return _StepTemplate(tuple(map(_selection, step.twig.selections)), tuple(others))
+    return _StepTemplate(tuple(map(_selection, step.pattern.selections)), tuple(others))
 
 
 def _template(tree: Expression) -> _Template | None:

@@ -1,7 +1,7 @@
 """The abstract syntax of a graph profile: a subset of SPARQL 1.1, one tree for SPARQL and RDQL.
 
 All nodes are immutable and hashable.  ``query_text.py`` gives the text of a query, the parsers
-(``sparql_parser.py``, ``rdql_parser.py``) read one.  IRIs are absolute and prefixes are gone.  A
+(``sparql_parser.py``) read one.  IRIs are absolute and prefixes are gone.  A
 blank node of a pattern is a Variable whose name begins with ``_:``; no user can write or get it.
 """
 
@@ -198,7 +198,7 @@ class GraphQuery(Expression):
     template: tuple[TriplePattern, ...] = ()
     results: ResultSyntax = ResultSyntax.JSON
     whole: str = ""
-    known_part: object = field(default=None, compare=False, repr=False)  # see query_shapes.py
+    known_part: object = field(default=None, compare=False, repr=False)  # see graph_query.py
 
     def same_focus(self) -> list[Expression]:
         return []

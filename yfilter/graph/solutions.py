@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import pyoxigraph
 
@@ -136,18 +136,6 @@ def solutions_of(
 Triple: TypeAlias = "tuple[sparql.GroundTerm, sparql.Iri, sparql.GroundTerm]"
 
 
-class FoundSolutions(Protocol):
-    """Rows of term numbers, 0 for none, one a column; ``solutions.py``."""
-
-    @property
-    def columns(self) -> tuple[sparql.Variable, ...]: ...
-
-    @property
-    def rows(self) -> Sequence[tuple[int, ...]]: ...
-
-    def term(self, number: int) -> sparql.GroundTerm: ...
-
-
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
@@ -159,7 +147,7 @@ def template_columns(template: Sequence[sparql.TriplePattern]) -> tuple[sparql.V
 
 
 def constructed(
-    template: Sequence[sparql.TriplePattern], solutions: FoundSolutions, budget: Budget
+    template: Sequence[sparql.TriplePattern], solutions: Solutions, budget: Budget
 ) -> list[Triple]:
     """The triples, each once.  Blank nodes of the template are new for each solution; what is no
     triple (an unbound variable, a literal as a subject) is left out."""

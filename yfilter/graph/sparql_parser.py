@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import pyoxigraph
 
@@ -24,15 +24,112 @@ from formats.graph.iris import resolve
 from formats.graph.vocabulary import RDF, RDF_TYPE, RDFS, XSD
 from yfilter.errors import ProfileRefused
 from yfilter.graph import query_ast as sparql
+from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.group_variables import renamed, variables_of
-from yfilter.graph.necessary_part import CASTS, is_said, necessary_part, weakened
 from yfilter.graph.query_text import is_written_blank, quoted
 from yfilter.language import query_ast as ast
 from yfilter.language.patterns import PatternError, check_pattern
 from yfilter.language.profile_limits import ProfileLimits
-from yfilter.language.query_ast import GENERAL
+from yfilter.language.query_ast import GENERAL, Operator
 from yfilter.language.tokens import Token, TokenKind, TokenLexer, TokenParser
-from yfilter.language.trees import flat, nodes_of
+from yfilter.language.trees import flat, nodes_of, split
+
+# -------------------------------------------------------------------------------------------------
+# Necessary parts: aggregates and other functions are calls in the tree as well, and where a pattern
+# says less than the text it is Weakened.  ``necessary_part`` leaves all that out, with all that
+# depends on it: each solution of the query is, for the variables left, a solution of the rest.
+#
+# A variable is *lost* where the query may give it a value and the rest does not.  FILTER, BIND,
+# OPTIONAL and MINUS that mention a lost variable go, too.
+
+
+_OF_UNKNOWN = frozenset(("bound", "if", "coalesce"))  # which are no functions of values
+CASTS = frozenset(name for name in FUNCTIONS if ":" in name)
+
+
+@dataclass(frozen=True, slots=True)
+class Weakened:
+    """``group`` is a necessary part of what was written; ``lost``: see above."""
+
+    group: sparql.Group
+    lost: tuple[sparql.Variable, ...] = ()
+
+
+def weakened(group: sparql.Group, lost: Iterable[sparql.Variable] = ()) -> sparql.GroupElement:
+    """A member of a draft; no tree that leaves the parser has one."""
+    return cast(sparql.GroupElement, Weakened(group, tuple(lost)))
+
+
+def is_said(call: ast.FunctionCall) -> bool:
+    """Whether the tree has this function, for what it is called with."""
+    if call.name in ("regex", "replace"):
+        return all(isinstance(argument, sparql.LiteralTerm) for argument in call.arguments[1:])
+    return call.name in FUNCTIONS or call.name in _OF_UNKNOWN or call.name == "not"
+
+
+def necessary_part(draft: sparql.Group) -> sparql.Group:
+    """The part of a draft that a tree can say."""
+    return _necessary(draft)[0]
+
+
+def _necessary(draft: sparql.Group) -> tuple[sparql.Group, set[sparql.Variable]]:
+    """What is left of a group, and the variables that are lost in it."""
+    kept: list[sparql.GroupElement] = []
+    lost: set[sparql.Variable] = set()
+    bound: set[sparql.Variable] = set()  # by a triple of the group itself
+    for element in cast("tuple[sparql.GroupElement | Weakened, ...]", draft.elements):
+        match element:
+            case sparql.TriplePattern():
+                kept.append(element)
+                bound.update(variables_of(element))
+            case Weakened(group, more):
+                part, lost_there = _necessary(group)
+                kept += part.elements
+                lost |= lost_there | set(more)
+            case sparql.Group():
+                part, lost_there = _necessary(element)
+                if part.elements:
+                    kept.append(part)
+                lost |= lost_there
+            case sparql.Alternatives(groups):
+                parts = [_necessary(group) for group in groups]
+                kept.append(sparql.Alternatives(tuple(part for part, _ in parts)))
+                lost |= {variable for _, lost_there in parts for variable in lost_there}
+            case sparql.InGraph(graph, group):
+                part, lost_there = _necessary(group)
+                kept.append(sparql.InGraph(graph, part))
+                lost |= lost_there
+            case sparql.Values():
+                kept.append(element)
+            case sparql.Filter():
+                pass
+            case sparql.Optionally() | sparql.Bind() | sparql.Minus():
+                if _is_all_said(element) and lost.isdisjoint(variables_of(element)):
+                    kept.append(element)
+                elif not isinstance(element, sparql.Minus):
+                    lost.update(variables_of(element))
+    lost -= bound
+    for element in draft.elements:
+        if isinstance(element, sparql.Filter):
+            conditions = [
+                part for part in split(element.condition, ast.And) if _is_kept(part, lost)
+            ]
+            if conditions:
+                whole = conditions[0] if len(conditions) == 1 else ast.And(tuple(conditions))
+                kept.append(sparql.Filter(whole))
+    return sparql.Group(tuple(kept)), lost
+
+
+def _is_kept(condition: ast.Expression, lost: set[sparql.Variable]) -> bool:
+    return _is_all_said(condition) and lost.isdisjoint(variables_of(condition))
+
+
+def _is_all_said(tree: object) -> bool:
+    return not any(
+        isinstance(node, Weakened) or (isinstance(node, ast.FunctionCall) and not is_said(node))
+        for node in nodes_of(tree)
+    )
+
 
 # -------------------------------------------------------------------------------------------------
 # Tokens (SPARQL 1.1, 19.8), as long as they can be: ``?a <?b&&?c> ?d`` has an IRI in it.
@@ -837,61 +934,22 @@ SUB_PROPERTY = sparql.Iri(RDFS + "subPropertyOf")
 TYPE = sparql.Iri(RDF_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    path: Path
+class PropertyPath(NamedTuple):
+    """``kind``: ``^``, ``*``, ``+`` or ``?`` of one path; ``/`` or ``|`` of two or more; ``a`` of a
+    Closure, ``a/rdfs:subClassOf*`` or the like; ``!`` of two tuples of properties: any but the
+    first, or any but the second the other way."""
+
+    kind: str
+    parts: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """``a/b/c``, two or more."""
-
-    parts: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """``a|b|c``, two or more."""
-
-    parts: tuple[Path, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """``count`` is ``*``, ``+`` or ``?``."""
-
-    path: Path
-    count: str
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """``!(p|^q)``: any property but p, or any but q the other way."""
-
-    forward: tuple[sparql.Iri, ...]
-    backward: tuple[sparql.Iri, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """``a/rdfs:subClassOf*``, or with ``^`` before the second."""
-
-    closure: sparql.Closure
-
-
-Path: TypeAlias = (
-    sparql.Iri | sparql.Variable | Inverse | Chain | Choice | Repeated | Excluded | Typed
-)
+Path: TypeAlias = sparql.Iri | sparql.Variable | PropertyPath
+_ABOVE = PropertyPath("a", (sparql.Closure.INSTANCE_ABOVE,))
 _TYPED = {
-    (TYPE, Repeated(SUB_CLASS, "*")): Typed(sparql.Closure.INSTANCE),
-    (TYPE, Inverse(Repeated(SUB_CLASS, "*"))): Typed(sparql.Closure.INSTANCE_ABOVE),
-    (TYPE, Repeated(Inverse(SUB_CLASS), "*")): Typed(sparql.Closure.INSTANCE_ABOVE),
+    PropertyPath("*", (SUB_CLASS,)): PropertyPath("a", (sparql.Closure.INSTANCE,)),
+    PropertyPath("^", (PropertyPath("*", (SUB_CLASS,)),)): _ABOVE,
+    PropertyPath("*", (PropertyPath("^", (SUB_CLASS,)),)): _ABOVE,
 }
-
-
-def typed(first: Path, second: Path) -> Typed | None:
-    """What ``first/second`` asks of the taxonomies, if it does."""
-    return _TYPED.get((first, second)) if first == TYPE else None
 
 
 def elements_of(
@@ -901,28 +959,25 @@ def elements_of(
     match path:
         case sparql.Iri() | sparql.Variable():
             return [sparql.TriplePattern(subject, path, value)]
-        case Typed(closure):
+        case PropertyPath("a", (closure,)):
             return [sparql.TriplePattern(subject, TYPE, value, closure)]
-        case Inverse(inner):
+        case PropertyPath("^", (inner,)):
             return elements_of(value, inner, subject, blank)
-        case Chain(parts):
+        case PropertyPath("/", parts):
             elements: list[sparql.GroupElement] = []
             for part in parts[:-1]:
                 between = blank()
                 elements += elements_of(subject, part, between, blank)
                 subject = between
             return elements + elements_of(subject, parts[-1], value, blank)
-        case Choice(parts):
+        case PropertyPath("|", parts):
             ways = (sparql.Group(tuple(elements_of(subject, part, value, blank))) for part in parts)
             return [sparql.Alternatives(tuple(ways))]
-        case Repeated(inner, "+"):
+        case PropertyPath("+", (inner,)):
             first = elements_of(subject, inner, blank(), blank)
             last = elements_of(blank(), inner, value, blank)
             return [weakened(sparql.Group((*first, *last)))]
-        case Repeated():
-            lost = (term for term in (subject, value) if isinstance(term, sparql.Variable))
-            return [weakened(sparql.Group(()), lost)]
-        case Excluded(forward, backward):
+        case PropertyPath("!", (forward, backward)):
             ways_of = [
                 sparql.Group((sparql.TriplePattern(start, blank(), end),))
                 for start, properties, end in (
@@ -937,11 +992,14 @@ def elements_of(
                 else sparql.Group((sparql.Alternatives(tuple(ways_of)),))
             )
             return [weakened(whole)]
+        case _:  # * and ?
+            lost = (term for term in (subject, value) if isinstance(term, sparql.Variable))
+            return [weakened(sparql.Group(()), lost)]
 
 
 FIRST, REST, NIL = (sparql.Iri(RDF + name) for name in ("first", "rest", "nil"))
 _VERB = "a property: an IRI, a variable or 'a'"
-_INSTANCE = {sparql.Iri(sparql.INSTANCE_PROPERTY): typed(TYPE, Repeated(SUB_CLASS, "*"))}
+_INSTANCE = {sparql.Iri(sparql.INSTANCE_PROPERTY): _TYPED[PropertyPath("*", (SUB_CLASS,))]}
 
 
 class Above(NamedTuple):
@@ -956,7 +1014,7 @@ class Above(NamedTuple):
 
 def _asks_alone(path: Path) -> bool:
     """Whether a path, by itself, may ask the taxonomies."""
-    return path in (Repeated(SUB_CLASS, "*"), Repeated(SUB_PROPERTY, "*"))
+    return path in (PropertyPath("*", (SUB_CLASS,)), PropertyPath("*", (SUB_PROPERTY,)))
 
 
 _IN_GROUP = "a triple, FILTER, OPTIONAL, UNION, or '}'"
@@ -1068,7 +1126,7 @@ class SparqlParser(FilterParser):
         match verb:
             case sparql.Iri() | sparql.Variable():
                 made = [sparql.TriplePattern(subject, verb, value)]
-            case Repeated(sparql.Iri() as property) if _asks_alone(verb):
+            case PropertyPath("*", (sparql.Iri() as property,)) if _asks_alone(verb):
                 made = elements_of(subject, verb, value, self.blank)
                 self.above.append(Above(subject, property, value, made[0], token))
                 self.repeats += 1
@@ -1157,7 +1215,7 @@ class SparqlParser(FilterParser):
         while self.takes("|"):
             parts.append(self._chain_of_steps())
         self._count(len(parts) - 1)
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+        return parts[0] if len(parts) == 1 else PropertyPath("|", tuple(parts))
 
     def _chain_of_steps(self) -> Path:
         parts: list[Path] = []
@@ -1165,7 +1223,9 @@ class SparqlParser(FilterParser):
         while True:
             start = len(self.lexer.taken)
             part = self._step()
-            asked = typed(parts[-1], part) if parts else None
+            asked = None
+            if parts and parts[-1] == TYPE and isinstance(part, PropertyPath):
+                asked = _TYPED.get(part)
             if asked is None:
                 parts.append(part)
                 starts.append(start)
@@ -1176,11 +1236,11 @@ class SparqlParser(FilterParser):
             if not self.takes("/"):
                 break
         self._count(len(parts) - 1)
-        return parts[0] if len(parts) == 1 else Chain(tuple(parts))
+        return parts[0] if len(parts) == 1 else PropertyPath("/", tuple(parts))
 
-    def _replace(self, start: int, asked: Typed) -> None:
+    def _replace(self, start: int, asked: PropertyPath) -> None:
         """Has ``a/rdfs:subClassOf*``, from a token on, stand for itself in the whole query."""
-        if asked.closure is sparql.Closure.INSTANCE:
+        if asked.parts[0] is sparql.Closure.INSTANCE:
             self.replaced.append((start, len(self.lexer.taken), f"<{sparql.INSTANCE_PROPERTY}>"))
         else:
             self.unsaid_closures.append(self.lexer.taken[start])
@@ -1188,7 +1248,10 @@ class SparqlParser(FilterParser):
     def _step(self) -> Path:
         if self.takes("^"):
             inner = self._repeated()
-            return inner.path if isinstance(inner, Inverse) else Inverse(inner)
+            match inner:
+                case PropertyPath("^", (path,)):
+                    return path
+            return PropertyPath("^", (inner,))
         return self._repeated()
 
     def _repeated(self) -> Path:
@@ -1198,7 +1261,7 @@ class SparqlParser(FilterParser):
             return path
         self.take()
         self._counted += 1
-        return Repeated(path, token.text)
+        return PropertyPath(token.text, (path,))
 
     def _path_primary(self) -> Path:
         token = self.peek()
@@ -1234,7 +1297,7 @@ class SparqlParser(FilterParser):
                 break
         if in_parentheses:
             self.expect(")", " or '|'")
-        return Excluded(tuple(forward), tuple(backward))
+        return PropertyPath("!", (tuple(forward), tuple(backward)))
 
     def group(self) -> sparql.Group:
         self.enter(self.expect("{"))
@@ -1772,3 +1835,255 @@ def _with_computed(where: sparql.Group, columns: list[_Column]) -> sparql.Group:
     # What stands in the pattern does not see it.
     is_seen = not {each.variable for each in made}.isdisjoint(variables_of(where))
     return sparql.Group(((where,) if is_seen else where.elements) + tuple(made))
+
+
+# -------------------------------------------------------------------------------------------------
+# RDQL, in which the papers on filtering graphs write their subscriptions:
+#
+#     SELECT ?x, ?y FROM Publications
+#     WHERE  (?x, dc:creator, "Ann"), (?x, dc:date, ?y) AND ((?x, p:about, ?z) SUCHTHAT ?z isa p:C)
+#     AND    ?y > 2003 && ?y != 2007
+#     USING  dc FOR <http://purl.org/dc/elements/1.1/>, p FOR <http://example.org/>
+#
+#     query      ::= SELECT ( '*' | variables ) ( FROM sources )?
+#                    WHERE part ( ( ',' | AND | SUCHTHAT ) part )*
+#                    ( USING prefix FOR iri ( ',' prefix FOR iri )* )?
+#     part       ::= pattern | '(' pattern SUCHTHAT condition ')' | condition
+#     pattern    ::= '(' node ',' node ',' node ')'
+#
+# FROM is read over.  Conditions are those of SPARQL, and ``==``, ``eq``, ``ne``, ``=~ /pattern/``
+# and ``!~``.  With the IRI of a class behind it, an operator asks the taxonomies (G-ToPSS, 3.2):
+# ``?x <= C`` or ``?x isa C`` for what is of C or of a class below it, ``?x = C`` of C itself, ``?x
+# >= C`` of C or of a class above it.
+
+
+_RDQL = re.compile(r"SELECT\b[^{#]*?(?<![?$:])\bWHERE\s*\(", re.IGNORECASE)
+_OWN_TOKEN = re.compile(
+    r"""(?:\s+|\#[^\n]*|//[^\n]*)*+
+      (?:([=!]~)[ ]*/((?:[^/\\\n]|\\.)*+)/([a-z]*)
+      | ([A-Za-z][A-Za-z0-9+.-]*://[^\s,()<>"{}|^`\\]+)
+      | (==))
+    """,
+    re.VERBOSE,
+)
+_NODES = (TokenKind.VARIABLE, TokenKind.IRI, TokenKind.NAME)
+_WORDS = {"EQ": Operator.EQ, "NE": Operator.NE}
+_IS_A = {
+    "<=": sparql.Closure.INSTANCE,
+    "=": sparql.Closure.NONE,
+    ">=": sparql.Closure.INSTANCE_ABOVE,
+}
+_TYPE = sparql.Iri(RDF_TYPE)
+
+
+def is_rdql(text: str, start: int) -> bool:
+    """Whether a query that begins at ``start`` is one of RDQL: WHERE has parentheses there."""
+    return _RDQL.match(text, start) is not None
+
+
+class _RdqlLexer(SparqlLexer):
+    """SPARQL's tokens, ``==``, IRIs without brackets, and ``=~ /pattern/flags`` as one symbol."""
+
+    __slots__ = ()
+
+    def _scan(self, offset: int) -> Token:
+        match = _OWN_TOKEN.match(self.text, offset)
+        if match is None:
+            return super()._scan(offset)
+        if match[4] is not None:
+            return SparqlToken(TokenKind.IRI, match[4], match.start(4), match.end())
+        symbol = 1 if match[5] is None else 5
+        return SparqlToken(TokenKind.SYMBOL, match[symbol], match.start(symbol), match.end())
+
+
+class RdqlParser(FilterParser):
+    """One parser reads one text."""
+
+    def __init__(self, text: str, limits: ProfileLimits) -> None:
+        super().__init__(text, limits)
+        self._elements: list[sparql.GroupElement] = []
+        self._visible: dict[sparql.Variable, None] = {}
+
+    def query(self) -> sparql.GraphQuery:
+        self._declarations()
+        self.expect_word("SELECT")
+        chosen = self._chosen()
+        if self.takes_word("FROM"):
+            self._sources()
+        self.expect_word("WHERE")
+        self._part()
+        while self.takes(",") or self.takes_word("AND") or self.takes_word("SUCHTHAT"):
+            self._part()
+        if self.peek().kind is not TokenKind.END and not self.peek().is_word("USING"):
+            raise self.unexpected("',', AND, USING, or the end of the profile")
+        for refusal in self.unbound():
+            raise refusal
+        where = sparql.Group(tuple(self._elements))
+        return sparql.GraphQuery(sparql.QueryForm.SELECT, where, chosen or tuple(self._visible))
+
+    def group(self) -> sparql.Group:
+        raise self.unsupported("a group is", self.peek(), "SPARQL: SELECT … WHERE { … }")
+
+    def unseen_group(self) -> sparql.Group:
+        return self.group()
+
+    # -- around the patterns
+
+    def _declarations(self) -> None:
+        """Reads what stands behind USING, and starts again at the front."""
+        self.lexer = _RdqlLexer(self.lexer.text)
+        while self.peek().kind is not TokenKind.END and not self.peek().is_word("USING"):
+            self.take()
+        if self.takes_word("USING"):
+            self._declaration()
+            while self.takes(",") or self.peek().kind in (TokenKind.WORD, TokenKind.NAME):
+                self._declaration()
+            if self.peek().kind is not TokenKind.END:
+                raise self.unexpected("',', or the end of the profile")
+        self.lexer = _RdqlLexer(self.lexer.text)
+
+    def _declaration(self) -> None:
+        """``prefix FOR iri``; the prefix with a colon or without."""
+        token = self.peek()
+        if token.kind not in (TokenKind.WORD, TokenKind.NAME):
+            raise self.unexpected("a prefix")
+        prefix = self.take().text.removesuffix(":")
+        self.expect_word("FOR")
+        self.prefixes[prefix] = self.iri().value
+
+    def _chosen(self) -> tuple[sparql.Variable, ...]:
+        if self.takes("*"):
+            return ()
+        chosen = [self.chosen_variable()]
+        while self.takes(",") or self.peek().kind is TokenKind.VARIABLE:
+            token = self.peek()
+            chosen.append(self.chosen_variable())
+            if chosen[-1] in chosen[:-1]:
+                raise self.refusal("duplicate-variable", f"{token} is there twice", token.offset)
+        return tuple(chosen)
+
+    def _sources(self) -> None:
+        while self.peek().kind in (TokenKind.IRI, TokenKind.NAME, TokenKind.WORD):
+            if self.peek().is_word("WHERE"):
+                return
+            self.take()
+            self.takes(",")
+
+    # -- patterns and conditions
+
+    def _part(self) -> None:
+        start = self.peek()
+        if not start.is_symbol("("):
+            self._condition()
+        elif self._begins_pattern(start):
+            self._pattern()
+        elif self._begins_pattern(self.lexer.after(start)):
+            self.take()
+            self._pattern()
+            self.expect_word("SUCHTHAT")
+            self._condition()
+            self.expect(")", ", or an operator")
+        else:
+            self._condition()
+
+    def _begins_pattern(self, start: Token) -> bool:
+        """Whether two nodes follow on ``(``, perhaps with a comma."""
+        if not start.is_symbol("("):
+            return False
+        first = self.lexer.after(start)
+        second = self.lexer.after(first)
+        return first.kind in _NODES and (second.is_symbol(",") or second.kind in _NODES)
+
+    def _pattern(self) -> None:
+        token = self.expect("(")
+        subject = self._node()
+        self.takes(",")
+        place = self.peek()
+        verb = self._node()
+        if not isinstance(verb, sparql.Iri | sparql.Variable):
+            raise self.refusal("syntax", f"{place} is no property", place.offset, "an IRI")
+        self.takes(",")
+        value = self._node()
+        self.expect(")")
+        self._elements.append(sparql.TriplePattern(subject, verb, value))
+        if len(self._elements) > self.limits.steps_max:
+            raise self.refusal(
+                "too-long", f"more than {self.limits.steps_max} patterns", token.offset
+            )
+
+    def _node(self) -> sparql.Term:
+        token = self.peek()
+        if token.kind is TokenKind.IRI:
+            prefix, _, local = token.text.partition(":")
+            if prefix in self.prefixes and not local.startswith("//"):
+                self.take()
+                return sparql.Iri(self.prefixes[prefix] + local)  # <dc:title>
+        if token.kind in (TokenKind.WORD, TokenKind.BLANK):
+            raise self.unexpected("a variable, an IRI in < >, a name with a prefix, or a literal")
+        term = self.term()
+        if isinstance(term, sparql.Variable):
+            self._visible.setdefault(term)
+            self.given.add(term.name)
+        return term
+
+    def _condition(self) -> None:
+        """What is asked of the taxonomies is a triple where it is a condition by itself."""
+        condition = self.expression()
+        for part in split(condition, ast.And):
+            match part:
+                case sparql.Exists(sparql.Group((sparql.TriplePattern() as triple,))):
+                    self._elements.append(triple)
+                case _:
+                    self._elements.append(sparql.Filter(part))
+
+    def relation(self) -> ast.Expression:
+        left = self.sum()
+        token = self.peek()
+        if token.kind is TokenKind.SYMBOL and token.text in ("=~", "!~"):
+            return self._search(left, self.take())
+        if token.is_word("ISA"):
+            self.take()
+            if not isinstance(left, sparql.Variable):
+                raise self.refusal("syntax", "isa behind no variable", token.offset, "?x isa C")
+            return _is_a(left, sparql.Closure.INSTANCE, self._class())
+        if token.is_word(*_WORDS):
+            self.take()
+            return ast.Comparison(left, _WORDS[token.text.upper()], self.sum())
+        if token.is_symbol("=="):
+            self.take()
+            return ast.Comparison(left, Operator.EQ, self.sum())
+        if token.kind is not TokenKind.SYMBOL or token.text not in GENERAL:
+            return left
+        self.take()
+        right = self.sum()
+        if (
+            isinstance(left, sparql.Variable)
+            and isinstance(right, sparql.Iri)
+            and token.text in _IS_A
+        ):
+            return _is_a(left, _IS_A[token.text], right)
+        return ast.Comparison(left, GENERAL[token.text], right)
+
+    def _class(self) -> sparql.Iri:
+        node = self._node()
+        if not isinstance(node, sparql.Iri):
+            raise self.unexpected("the IRI of a class")
+        return node
+
+    def _search(self, left: ast.Expression, token: Token) -> ast.Expression:
+        """``?x =~ /pattern/i``."""
+        found = _OWN_TOKEN.match(self.lexer.text, token.offset)
+        assert found is not None
+        arguments: list[ast.Expression] = [
+            ast.FunctionCall("str", (left,)),
+            sparql.LiteralTerm(found[2].replace("\\/", "/")),
+        ]
+        if found[3]:
+            arguments.append(sparql.LiteralTerm(found[3]))
+        call = ast.FunctionCall("regex", tuple(arguments))
+        self.check_pattern(call, token)
+        return call if token.text == "=~" else sparql.negation(call)
+
+
+def _is_a(left: sparql.Variable, closure: sparql.Closure, right: sparql.Iri) -> ast.Expression:
+    return sparql.Exists(sparql.Group((sparql.TriplePattern(left, _TYPE, right, closure),)))

@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from yfilter.engine.linear_paths import LinearPath
-from yfilter.engine.twigs import ConditionKind, element_test, main_steps, take_apart
+from yfilter.engine.tree_patterns import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
 from yfilter.index.derived_condition import RANGES, Derived, condition_of, derived_of
 from yfilter.language.query_ast import (

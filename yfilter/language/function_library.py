@@ -35,6 +35,7 @@ from yfilter.language.atoms import (
     cast,
     comparable,
     duration,
+    evaluate,
     is_duration,
     is_number,
     qname,
@@ -42,7 +43,6 @@ from yfilter.language.atoms import (
     type_name,
 )
 from yfilter.language.budget import ELEMENTPATH_COST, ITEM_BYTES, POINTER_BYTES, TEXT_VISIT, Budget
-from yfilter.language.elementpath_bridge import evaluate
 from yfilter.language.evaluator import Evaluator, effective_boolean
 from yfilter.language.functions import (
     CURRENT,

@@ -56,7 +56,7 @@ class Untyped(str):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An atomic value of a type that only elementpath reckons with; see elementpath_bridge.py.
+    """An atomic value of a type that only elementpath reckons with; see atoms.py.
 
     ``key`` compares as values do that can be compared: those of one type, and all durations.
     """

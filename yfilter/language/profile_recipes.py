@@ -27,8 +27,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from yfilter.graph.graph_query import is_graph_query, made_of_words
-from yfilter.graph.query_shapes import GraphShape, MadeOfWords
+from yfilter.graph.graph_query import GraphShape, MadeOfWords, is_graph_query, made_of_words
 from yfilter.language.profile_limits import DERIVED_PATH_LIMITS
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_expression

@@ -540,7 +540,7 @@ class Expression:
 
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         """The kinds of items that it can yield; ``context`` is what ``.`` can be."""
-        return NOTHING
+        return _union(self.outcomes(), variables, context)
 
     # -- its text
 
@@ -1603,9 +1603,6 @@ class Sequence(Expression):
     def needed(self) -> tuple[PathExpression, ...] | None:
         return needed_by_one(self.parts)
 
-    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
-        return _union(self.parts, variables, context)
-
     def written(self, plain: bool) -> str:
         return f"({_listed(self.parts, plain)})"
 
@@ -1625,9 +1622,6 @@ class Conditional(Expression):
 
     def outcomes(self) -> Iterable[Expression]:
         return self.consequence, self.alternative
-
-    def kinds(self, variables: Variables, context: Kinds) -> Kinds:
-        return _union(self.outcomes(), variables, context)
 
     def written(self, plain: bool) -> str:
         consequence, alternative = self.consequence.single(plain), self.alternative.single(plain)

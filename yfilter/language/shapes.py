@@ -124,13 +124,17 @@ class TextShapes(Generic[Found]):
     def known(self, pieces: list[str], words: list[str], *, at_once: bool) -> Found | None:
         """None for a text that is read by itself; so is the first of its key if not ``at_once``."""
         key: object = "".join(pieces)
-        entry = self._entry(key, pieces, words, (), at_once)
-        if isinstance(entry, Partial):
-            key = (key, *[words[number] for number in entry.fixed])
-            entry = self._entry(key, pieces, words, entry.fixed, at_once)
-        return None if isinstance(entry, Partial) else entry
+        fixed: tuple[int, ...] = ()
+        while True:  # PERF: of most texts the key is there
+            entries = self.entries
+            is_there = key in entries
+            entry = entries[key] if is_there else self._new(key, pieces, words, fixed, at_once)
+            if not isinstance(entry, Partial):
+                return entry
+            fixed = entry.fixed
+            key = (key, *[words[number] for number in fixed])
 
-    def _entry(
+    def _new(
         self,
         key: object,
         pieces: list[str],
@@ -138,15 +142,13 @@ class TextShapes(Generic[Found]):
         fixed: tuple[int, ...],
         at_once: bool,
     ) -> Found | Partial | None:
-        if key not in self.entries:
-            is_learnt = at_once or key in self._met
-            kept: dict[object, Any] = self.entries if is_learnt else self._met
-            if len(kept) >= self._keys_max:
-                del kept[next(iter(kept))]
-            self._met.pop(key, None)
-            kept[key] = self._learn(pieces, words, fixed) if is_learnt else None
-            return kept[key]
-        return self.entries[key]
+        is_learnt = at_once or key in self._met
+        kept: dict[object, Any] = self.entries if is_learnt else self._met
+        if len(kept) >= self._keys_max:
+            del kept[next(iter(kept))]
+        self._met.pop(key, None)
+        kept[key] = self._learn(pieces, words, fixed) if is_learnt else None
+        return kept[key]
 
 
 # PERF: a tuple without names, for these are most of what is made of a million profiles.

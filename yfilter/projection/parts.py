@@ -8,9 +8,9 @@ computed at any broker that has what it looks at, once for all profiles that hav
         └───────────────────────────────────── a part ───────────────────────────────────────────┘
                                    └───────────────── a part in it ───────────────┘
 
-The value, a *piece* of markup, travels beside the message, by the element and the part's digest
-(pieces.py).  Nothing is put into the message itself, where wildcards would see it.  Whoever has a
-piece takes it in place of the expression: as a result, or as content of a larger part.
+The value, a *piece* of markup, travels beside the message, by the element and the part's digest.
+Nothing is put into the message itself, where wildcards would see it.  A broker that has a piece
+takes it in place of the expression: as a result, or as content of a larger part.
 
 A part stands where its value becomes content of constructors without namespaces, alone between
 braces; so its markup is the same wherever it is computed.  Its text is in terms of ``$binding``.
@@ -18,12 +18,16 @@ braces; so its markup is the same wherever it is computed.  Its text is in terms
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
-from yfilter.engine.twigs import element_test
+import msgpack
+
+from formats.compression import Compression, compress, decompress
+from formats.errors import DecodeError
+from yfilter.engine.tree_patterns import element_test
 from yfilter.errors import ProfileRefused
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import ANYTHING, ItemKind
@@ -36,10 +40,67 @@ from yfilter.projection.needs import Kept, Kind, Need
 from yfilter.projection.profile_needs import (
     BINDING,
     NEED_LENGTH_MAX,
-    Looks,
-    LooksEverywhere,
+    PathUsage,
+    UsesEverything,
     needs_of,
 )
+
+# -------------------------------------------------------------------------------------------------
+# Pieces travel packed, zstd where that is shorter::
+#
+#     0 | 1         as it is, or compressed
+#     msgpack       [digests], [element, digest's place, size, ...], markup end to end
+
+
+Pieces = Mapping[tuple[int, str], bytes]
+
+PIECES_BYTES_MAX = 1 << 26  # of one message, as they are
+
+_AS_IT_IS, _COMPRESSED = b"\x00", b"\x01"
+_COMPRESSED_FROM = 128  # bytes; less is hardly ever made shorter
+
+
+def pack_pieces(pieces: Pieces) -> bytes:
+    """b"" for none."""
+    if not pieces:
+        return b""
+    places: dict[str, int] = {}
+    rows: list[int] = []
+    for (element, digest), markup in pieces.items():
+        rows += (element, places.setdefault(digest, len(places)), len(markup))
+    packed: bytes = msgpack.packb([list(places), rows, b"".join(pieces.values())])
+    if len(packed) >= _COMPRESSED_FROM:
+        shorter = compress(packed, Compression.ZSTD)
+        if len(shorter) < len(packed):
+            return _COMPRESSED + shorter
+    return _AS_IT_IS + packed
+
+
+def unpack_pieces(data: bytes, elements: int, bytes_max: int) -> Pieces:
+    """The pieces of a message with so many elements; DecodeError."""
+    if not data:
+        return {}
+    packed = data[1:]
+    if data[:1] == _COMPRESSED:
+        packed = decompress(packed, Compression.ZSTD, bytes_max)
+    elif data[:1] != _AS_IT_IS:
+        raise DecodeError("bad-pieces", "pieces are neither compressed nor as they are")
+    try:
+        digests, rows, markup = msgpack.unpackb(packed, strict_map_key=True)
+        pieces: dict[tuple[int, str], bytes] = {}
+        start = 0
+        for at in range(0, len(rows), 3):
+            element, place, size = rows[at : at + 3]
+            if not (0 <= element < elements and 0 <= place < len(digests) and size >= 0):
+                raise ValueError("a number out of range")
+            pieces[element, str(digests[place])] = bytes(markup[start : start + size])
+            start += size
+        if start != len(markup):
+            raise ValueError("markup is left over")
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise DecodeError("bad-pieces", f"pieces cannot be read: {error}") from None
+    return pieces
+
 
 PART_TEXT_MAX = 4096  # characters; what is larger is left to the host
 
@@ -116,9 +177,9 @@ def looked_at(part: KnownPart, chosen: frozenset[str]) -> tuple[Kept, ...]:
     look at, which are given by digest and may be the part itself."""
     if part.digest in chosen:
         return (Kept((), Kind.NODE),)
-    looks = _looks(_left_out(part.expression, chosen))
-    assert looks is not None
-    return looks
+    usage = _path_usage(_left_out(part.expression, chosen))
+    assert usage is not None
+    return usage
 
 
 # -- what is a part
@@ -155,8 +216,8 @@ def _part_of(expression: ast.Expression, variable: str) -> KnownPart | None:
         return None
     expression = _renamed(expression, variable)
     text = unparse(expression)
-    looks = _looks(expression)
-    if len(text) > PART_TEXT_MAX or looks is None or looks == (Kept((), Kind.NODE),):
+    usage = _path_usage(expression)
+    if len(text) > PART_TEXT_MAX or usage is None or usage == (Kept((), Kind.NODE),):
         return None
     inner: list[KnownPart] = []
     if isinstance(expression, ast.Constructor) and _is_plain(expression):
@@ -182,17 +243,17 @@ def _is_closed(expression: ast.Expression, variable: str) -> bool:
     return is_free and not bound & {variable, ast.PART_VARIABLE}
 
 
-def _looks(expression: ast.Expression) -> tuple[Kept, ...] | None:
+def _path_usage(expression: ast.Expression) -> tuple[Kept, ...] | None:
     """From the element; None if it is not only about what is in the element."""
-    looks = Looks(_ANYWHERE, {ast.PART_VARIABLE: (BINDING,)})
+    usage = PathUsage(_ANYWHERE, {ast.PART_VARIABLE: (BINDING,)})
     try:
-        looks.value(expression, Kind.SUBTREE)
-    except (LooksEverywhere, RecursionError):
+        usage.value(expression, Kind.SUBTREE)
+    except (UsesEverything, RecursionError):
         return None
-    if looks.in_message:
+    if usage.in_message:
         return None
-    looks.mark((BINDING,), Kind.NODE)
-    kept = tuple(looks.at_binding)
+    usage.mark((BINDING,), Kind.NODE)
+    kept = tuple(usage.at_binding)
     return tuple(one for one in kept if not any(o.covers(one) for o in kept if o != one))
 
 
@@ -233,7 +294,7 @@ def _renamed(expression: ast.Expression, variable: str) -> ast.Expression:
 
 # -------------------------------------------------------------------------------------------------
 # Needs for parts, each of which leaves it to a link whether the piece is sent, or all that the part
-# looks at (``with_looks``), or pieces for parts in it and what is left.
+# looks at (``with_path_usage``), or pieces for parts in it and what is left.
 #
 #     return <news>{$n/title}{string-join($n/k)}</news>      needs_of        subtree title, value k
 #                                                            part_needs_of   part . return <news>…
@@ -263,20 +324,20 @@ def part_needs_of(profile: Profile) -> tuple[Need, ...]:
     return tuple(sorted(set(needs), key=str))
 
 
-def with_looks(need: Need, chosen: frozenset[str]) -> Need:
+def with_path_usage(need: Need, chosen: frozenset[str]) -> Need:
     """With what its parts look at, but for the parts that are ``chosen``, by digest."""
     if not any(kept.kind is Kind.PART for kept in need.kept):
         return need
-    looks: dict[Kept, None] = dict.fromkeys(need.kept)
+    used: dict[Kept, None] = dict.fromkeys(need.kept)
     for kept in need.kept:
         if kept.kind is Kind.PART:
             for one in looked_at(part_of_text(kept.part), chosen):
-                looks[replace(one, steps=kept.steps + one.steps)] = None
-    if len(looks) == len(need.kept):
+                used[replace(one, steps=kept.steps + one.steps)] = None
+    if len(used) == len(need.kept):
         return need
-    plain = [one for one in looks if one.kind is not Kind.PART]
+    plain = [one for one in used if one.kind is not Kind.PART]
     kept_for_others = {one for one in plain if any(o.covers(one) for o in plain if o != one)}
-    return replace_kept(need, (one for one in looks if one not in kept_for_others))
+    return replace_kept(need, (one for one in used if one not in kept_for_others))
 
 
 def replace_kept(need: Need, kept: Iterable[Kept]) -> Need:

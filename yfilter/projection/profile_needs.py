@@ -30,7 +30,7 @@ from yfilter.engine.linear_paths import (
     routing_query,
 )
 from yfilter.engine.readings import RDF_XML_ROOT, Reading, reading_of
-from yfilter.engine.twigs import element_test
+from yfilter.engine.tree_patterns import element_test
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import signature_of
 from yfilter.language.matching_path import matching_part, matching_path
@@ -51,7 +51,7 @@ from yfilter.projection.needs import EVERYTHING, Kept, Kind, Need, Steps
 PLACES_MAX = 256  # of one value; beyond that, everything is looked at
 
 
-class LooksEverywhere(Exception):
+class UsesEverything(Exception):
     """The places cannot be told, or there are too many."""
 
 
@@ -78,7 +78,7 @@ _KINDS = {ast.Use.THERE: Kind.NODE, ast.Use.VALUE: Kind.VALUE, ast.Use.COPY: Kin
 _DOWNWARD = (None, ast.Axis.SELF, ast.Axis.DESCENDANT, ast.Axis.DESCENDANT_OR_SELF)
 
 
-class Looks:
+class PathUsage:
     """Collects what is looked at, by whether that is said from the binding or from the message."""
 
     def __init__(self, binding: Steps, variables: Mapping[str, Places] | None = None) -> None:
@@ -103,22 +103,22 @@ class Looks:
             marked[Kept(place.steps, kind, attribute)] = None
 
     def value(self, expression: ast.Expression, use: Kind, context: Places = (DOCUMENT,)) -> Places:
-        """The places of an expression's value, of which ``use`` is made; LooksEverywhere."""
+        """The places of an expression's value, of which ``use`` is made; UsesEverything."""
         if expression.is_location:
             return self._path(expression, use, context)
         match expression:
             case ast.Mapped(left, right) | ast.SimpleMap(left, right):
                 return self.value(right, use, self.value(left, Kind.NODE, context))
             case ast.FunctionCall():
-                self._look_by(expression, context)
+                self._use_by(expression, context)
             case ast.UserCall():
                 return self._user_call(expression, use, context)
             case ast.Typed(_, type_) if type_.kind is ast.NodeKind.DOCUMENT:
-                raise LooksEverywhere
+                raise UsesEverything
             case ast.Typeswitch(_, cases):
                 types = [type_ for case in cases for type_ in case.types]
                 if any(type_.kind is ast.NodeKind.DOCUMENT for type_ in types):
-                    raise LooksEverywhere
+                    raise UsesEverything
         found: list[Place] = []
         for part, how, binds in expression.part_uses():
             places = self.known.get(id(part))
@@ -136,7 +136,7 @@ class Looks:
             self._declare(call.library)
         if call.is_variable:
             if call.name not in self._declared:
-                raise LooksEverywhere
+                raise UsesEverything
             self.mark(self._declared[call.name], use)
             return self._declared[call.name]
         arguments = (self.value(each, Kind.SUBTREE, context) for each in call.arguments)
@@ -150,17 +150,17 @@ class Looks:
         self._library = library
         variables = [one for one in library if one.name.startswith("$")]
         if not all(_stays_inside(one.body) for one in library if one not in variables):
-            raise LooksEverywhere
+            raise UsesEverything
         for one in variables:
             self._declared[one.name] = self.value(one.body, Kind.NODE, ())
 
-    def _look_by(self, call: ast.FunctionCall, context: Places) -> None:
+    def _use_by(self, call: ast.FunctionCall, context: Places) -> None:
         """Marks the places that a function looks at besides its arguments."""
         name, signature = call.name, signature_of(call.name)
         if name == "svrl:location":  # which counts siblings, of everything that is around
             self.mark((Place(False, ((True, ast.ANY_NAME),)),), Kind.NODE)
         elif signature is None or name in _BEYOND:
-            raise LooksEverywhere
+            raise UsesEverything
         elif not call.arguments and signature.context:
             self.mark(context, Kind.NODE if name in _OF_NAMES else Kind.VALUE)
 
@@ -230,7 +230,7 @@ class Looks:
         ):
             test, document = ast.ANY_NAME, (DOCUMENT,)
         else:
-            raise LooksEverywhere
+            raise UsesEverything
         self.mark((place,), Kind.NODE)
         anywhere = Place(False, ((True, test),))
         match axis:
@@ -288,7 +288,7 @@ def _leaves(places: Places) -> Places:
 def _distinct(places: Iterable[Place]) -> Places:
     found = tuple(dict.fromkeys(places))
     if len(found) > PLACES_MAX:
-        raise LooksEverywhere
+        raise UsesEverything
     return found
 
 
@@ -308,12 +308,12 @@ def needs_of(profile: ast.Profile) -> tuple[Need, ...]:
         return (EVERYTHING,)
     try:
         needs = _needs_of(profile)
-    except (LooksEverywhere, RecursionError):
+    except (UsesEverything, RecursionError):
         needs = _in_message(profile, (_WHOLE,))
     return tuple(sorted({_within_bounds(need) for need in needs}, key=str))
 
 
-def _looks_beside(flwor: ast.Flwor) -> bool:
+def _uses_beside(flwor: ast.Flwor) -> bool:
     """Whether the first clause has positions, or axes that do not lead down: then what is beside
     its elements is kept as well."""
     first = flwor.clauses[0]
@@ -333,11 +333,11 @@ def _needs_of(profile: ast.Profile) -> list[Need]:
     if profile.body.is_path():
         return _in_message(profile, (_WHOLE,))
     part = matching_part(profile)
-    if profile.flwor is not None and part.binds and not _looks_beside(profile.flwor):
+    if profile.flwor is not None and part.binds and not _uses_beside(profile.flwor):
         return _of_binding(profile, profile.flwor, part.path)
-    looks = Looks(())
-    looks.value(profile.body, Kind.SUBTREE)
-    return _in_message(profile, _plainest(looks.in_message))
+    usage = PathUsage(())
+    usage.value(profile.body, Kind.SUBTREE)
+    return _in_message(profile, _plainest(usage.in_message))
 
 
 def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.Expression) -> list[Need]:
@@ -348,17 +348,17 @@ def _of_binding(profile: ast.Profile, flwor: ast.Flwor, path: ast.Expression) ->
     conditional = [number for number, step in enumerate(steps, 1) if step.predicates]
     length = conditional[-1] if conditional else len(steps)
     first = (_place(structure, len(steps), length),)
-    looks = Looks(structure[:length])
-    looks.known[id(flwor.clauses[0].part_use().part)] = first
+    usage = PathUsage(structure[:length])
+    usage.known[id(flwor.clauses[0].part_use().part)] = first
     for number, step in enumerate(steps, 1):
         place = _place(structure, number, length)
-        looks.conditions(step.predicates, (place,))
-    looks.mark((BINDING, *first), Kind.NODE)
-    _look_around(looks, profile.body, flwor)
+        usage.conditions(step.predicates, (place,))
+    usage.mark((BINDING, *first), Kind.NODE)
+    _use_around(usage, profile.body, flwor)
     conditions = _conditions(steps[length - 1].predicates, steps[length:])
-    kept = _plainest(looks.at_binding)
+    kept = _plainest(usage.at_binding)
     needs = [Need(structure[:length], condition, kept) for condition in conditions]
-    elsewhere = _plainest(looks.in_message)
+    elsewhere = _plainest(usage.in_message)
     copied = tuple(one for one in elsewhere if one.kind is Kind.SUBTREE)
     needs += _in_message(profile, copied) if copied else []
     others = tuple(one for one in elsewhere if one.kind is not Kind.SUBTREE)
@@ -378,12 +378,12 @@ def _place(structure: Steps, number: int, length: int) -> Place:
     return BINDING._replace(steps=structure[length:number])
 
 
-def _look_around(looks: Looks, body: ast.Expression, flwor: ast.Flwor) -> None:
+def _use_around(usage: PathUsage, body: ast.Expression, flwor: ast.Flwor) -> None:
     """The FLWOR, and what stands beside it in the constructor that is the whole profile."""
-    looks.value(flwor, Kind.SUBTREE)
+    usage.value(flwor, Kind.SUBTREE)
     if isinstance(body, ast.Constructor):
         beside = tuple(part for part in body.content if part is not flwor)
-        looks.value(replace(body, content=beside), Kind.SUBTREE)
+        usage.value(replace(body, content=beside), Kind.SUBTREE)
 
 
 def _conditions(

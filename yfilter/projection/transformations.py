@@ -45,8 +45,7 @@ from yfilter.language.nodes import DOCUMENT, DynamicError, element_node
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.operators.evaluation import Evaluation
 from yfilter.projection.needs import Kept, Kind, Need, Steps, looked_at
-from yfilter.projection.parts import KnownPart, part_of_text, with_looks
-from yfilter.projection.pieces import pack_pieces
+from yfilter.projection.parts import KnownPart, pack_pieces, part_of_text, with_path_usage
 from yfilter.projection.projector import (
     WHOLE_SHARE,
     Atom,
@@ -550,7 +549,7 @@ class Transformations:
             self._change_way(way, need, count)
 
     def _change_way(self, way: _Way, need: Need, count: int) -> None:
-        raw = with_looks(need, way.chosen)
+        raw = with_path_usage(need, way.chosen)
         if count > 0:
             self._projector.add(raw, way.number)
         else:

@@ -11,8 +11,7 @@ from onyx.broker.deliveries.result_maker import ResultMaker, results_bytes_max
 from onyx.broker.packing.packing_parts import PackingParts
 from overlay.link.core_context import CoreContext
 from overlay.link.slices import SLICE_SECONDS
-from yfilter.engine.match_limits import MatchLimits
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits, MatchLimits
 from yfilter.matcher import Matcher
 
 LATE_MESSAGES = 256

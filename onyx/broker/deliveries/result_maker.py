@@ -18,10 +18,10 @@ from overlay.link.limits import FRAME_HEADROOM_BYTES, LinkLimits
 from overlay.link.suspect import CoreFailed, suspect_message
 from overlay.link.work_mark import AT, BEHIND, MARK
 from overlay.statistics import Data
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.failures import failure_more, tells_more
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_parser import parse_accepted
 from yfilter.matcher import Matcher
 from yfilter.matches import Delivered

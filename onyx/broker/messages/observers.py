@@ -31,9 +31,8 @@ from overlay.link.part import Hearer, Part, hears
 from overlay.link.request_server import Verb
 from overlay.link.slices import SLICE_SECONDS
 from overlay.statistics import Figures
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.errors import MatchLimitExceeded
-from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.profile_limits import EvaluationLimits, MatchLimits
 from yfilter.matcher import Matcher
 
 EVENTS_PER_FRAME = 256

@@ -17,7 +17,7 @@ from onyx.broker.packing.codebook import Codebook
 from overlay.link.message_headers import Headers
 from overlay.transformation.reflection import WHOLE
 from yfilter.engine.readings import Readings, readings_of
-from yfilter.projection.pieces import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
+from yfilter.projection.parts import PIECES_BYTES_MAX, pack_pieces, unpack_pieces
 
 
 class Span(Protocol):

@@ -45,9 +45,9 @@ from overlay.routing.branches import Branch
 from overlay.statistics import Sent
 from overlay.transformation.need_set import NeedDelta, NeedSet
 from overlay.transformation.reflection import NOTHING, WHOLE, Reflection
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.targets import LinkTarget
 from yfilter.errors import ProfileRefused
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_accepted
 from yfilter.matcher import Matcher, Transforming

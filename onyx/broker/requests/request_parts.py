@@ -77,7 +77,7 @@ from yfilter.graph.graph_query import may_ask_above
 from yfilter.language.query_ast import Profile, absolute
 from yfilter.matcher import check_profile
 from yfilter.matches import Match
-from yfilter.projection.needs_query import as_xquery
+from yfilter.projection.needs import as_xquery
 from yfilter.projection.profile_needs import RDF_XML
 
 # -------------------------------------------------------------------------------------------------

@@ -21,11 +21,11 @@ from tests.yfilter.evaluated import select
 from tests.yfilter.random_cases import random_message, random_profile
 from yfilter.engine.containment import Pattern, covers
 from yfilter.engine.linear_paths import Conjunction, routing_query
-from yfilter.engine.match_limits import MatchLimits
 from yfilter.engine.readings import Readings
 from yfilter.engine.targets import LinkTarget
 from yfilter.graph.query_ast import GraphQuery
 from yfilter.language.matching_path import matching_path
+from yfilter.language.profile_limits import MatchLimits
 from yfilter.language.query_ast import Profile
 from yfilter.language.query_parser import parse_profile
 from yfilter.language.query_text import unparse

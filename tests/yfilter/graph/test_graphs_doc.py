@@ -9,7 +9,7 @@ from pathlib import Path
 from formats.graph.vocabulary import XSD
 from yfilter.graph.filter_functions import FUNCTIONS
 from yfilter.graph.graph_query import parse_graph_query, unbound_variables
-from yfilter.graph.necessary_part import CASTS
+from yfilter.graph.sparql_parser import CASTS
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "graphs.md").read_text(encoding="utf-8")

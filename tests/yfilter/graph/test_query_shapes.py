@@ -15,9 +15,8 @@ from tests.yfilter.graph.random_queries import RandomQuery
 from yfilter import ProfileRefused
 from yfilter.engine.linear_paths import routing_query
 from yfilter.engine.routing_templates import routing_query_of
-from yfilter.graph.graph_query import parse_anew
+from yfilter.graph.graph_query import QueryShapes, parse_anew
 from yfilter.graph.query_ast import GraphQuery
-from yfilter.graph.query_shapes import QueryShapes
 from yfilter.graph.query_text import unparse
 from yfilter.graph.stars import graph_part
 from yfilter.language.query_ast import Profile

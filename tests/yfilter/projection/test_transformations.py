@@ -27,8 +27,13 @@ from yfilter.matcher import Matcher
 from yfilter.matches import ProfileMatch
 from yfilter.projection import transformations as transformations_module
 from yfilter.projection.needs import Need
-from yfilter.projection.parts import part_needs_of, part_of_text, with_parts
-from yfilter.projection.pieces import pack_pieces, unpack_pieces
+from yfilter.projection.parts import (
+    pack_pieces,
+    part_needs_of,
+    part_of_text,
+    unpack_pieces,
+    with_parts,
+)
 from yfilter.projection.transformations import Transformations
 
 

@@ -1,10 +1,10 @@
-"""Twigs: what a matching path asks for, as alternatives without ``or`` (Map, section 4.2.1).
+"""Tree patterns: what a matching path asks for, in alternatives without ``or`` (Map, 4.2.1).
 
-A twig is a path with branches whose every condition is either a selection or another branch.  A
-condition becomes a list of alternative twigs, of which one is satisfied wherever the condition
-holds; the converse need not be true.  That is the one rule here: **never a false negative**.  So
-a condition that twigs cannot say becomes the twig that asks for nothing, and alternatives that
-grow beyond a bound are replaced by what they have in common.
+A tree pattern is a path with branches whose every condition is a selection or another branch.  A
+condition becomes a list of alternative patterns, of which one is satisfied wherever the condition
+holds; the converse need not be true: **never a false negative**.  A condition that patterns cannot
+say becomes the pattern that asks for nothing, and alternatives that grow beyond a bound are
+replaced by what they have in common.
 
 ::
 
@@ -142,7 +142,7 @@ def element_test(step: ast.LocationStep) -> ast.NameTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Twig:
+class TreePattern:
     """What is asked at one element.
 
     ``selections`` the element decides, ``branches`` start at it, ``absolute`` at the message.
@@ -153,25 +153,25 @@ class Twig:
     absolute: tuple[Branch, ...] = ()
 
 
-def _merged(twigs: Sequence[Twig]) -> Twig:
+def _merged(patterns: Sequence[TreePattern]) -> TreePattern:
     """One that asks for what all do."""
-    return Twig(
-        tuple(dict.fromkeys(part for twig in twigs for part in twig.selections)),
-        tuple(dict.fromkeys(part for twig in twigs for part in twig.branches)),
-        tuple(dict.fromkeys(part for twig in twigs for part in twig.absolute)),
+    return TreePattern(
+        tuple(dict.fromkeys(part for pattern in patterns for part in pattern.selections)),
+        tuple(dict.fromkeys(part for pattern in patterns for part in pattern.branches)),
+        tuple(dict.fromkeys(part for pattern in patterns for part in pattern.absolute)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class TwigStep:
+class PatternStep:
     descendant: bool
     test: ast.NameTest
-    twig: Twig
+    pattern: TreePattern
 
 
-Branch: TypeAlias = tuple[TwigStep, ...]
+Branch: TypeAlias = tuple[PatternStep, ...]
 
-ANYTHING = Twig()
+ANYTHING = TreePattern()
 _EVERY = (ANYTHING,)
 
 
@@ -200,27 +200,29 @@ class _Alternatives:
         choices = self._bounded([self.of_all(step.predicates) for step in steps])
         return tuple(
             tuple(
-                TwigStep(step.descendant, element_test(step), twig)
-                for step, twig in zip(steps, choice, strict=True)
+                PatternStep(step.descendant, element_test(step), pattern)
+                for step, pattern in zip(steps, choice, strict=True)
             )
             for choice in product(*choices)
         )
 
-    def of_all(self, conditions: Sequence[ast.Expression]) -> tuple[Twig, ...]:
+    def of_all(self, conditions: Sequence[ast.Expression]) -> tuple[TreePattern, ...]:
         """Alternatives of conditions that all have to hold."""
         return self._all([self.of(condition) for condition in conditions])
 
-    def of(self, condition: ast.Expression) -> tuple[Twig, ...]:
+    def of(self, condition: ast.Expression) -> tuple[TreePattern, ...]:
         parts = condition.conjuncts()
         if parts != (condition,):
             return self.of_all(parts)
         return self._all([self._of_itself(condition), *map(self.of, condition.implied())])
 
-    def _of_itself(self, condition: ast.Expression) -> tuple[Twig, ...]:
+    def _of_itself(self, condition: ast.Expression) -> tuple[TreePattern, ...]:
         if condition.is_local:
-            return (Twig(selections=(condition,)),)
+            return (TreePattern(selections=(condition,)),)
         if isinstance(condition, ast.Or):
-            return self._some(tuple(twig for part in condition.parts for twig in self.of(part)))
+            return self._some(
+                tuple(pattern for part in condition.parts for pattern in self.of(part))
+            )
         path = condition.as_existence()
         if path is None or path.origin is ast.Origin.VARIABLE:
             return _EVERY
@@ -230,26 +232,26 @@ class _Alternatives:
         own, elements, rest = divided(steps)
         if not elements:
             return self.of_all(own + _at_any_depth(rest))
-        nested = tuple(Twig(branches=(branch,)) for branch in self.of_steps(elements))
+        nested = tuple(TreePattern(branches=(branch,)) for branch in self.of_steps(elements))
         return self._all([self.of_all(own), nested])
 
-    def _of_absolute_path(self, path: ast.Expression) -> tuple[Twig, ...]:
+    def _of_absolute_path(self, path: ast.Expression) -> tuple[TreePattern, ...]:
         if not path.steps or any(
             step.kind in (ast.NodeKind.SELF, ast.NodeKind.PARENT) for step in path.steps
         ):
             return _EVERY
-        return tuple(Twig(absolute=(branch,)) for branch in self.of_steps(main_steps(path)))
+        return tuple(TreePattern(absolute=(branch,)) for branch in self.of_steps(main_steps(path)))
 
-    def _all(self, choices: list[tuple[Twig, ...]]) -> tuple[Twig, ...]:
+    def _all(self, choices: list[tuple[TreePattern, ...]]) -> tuple[TreePattern, ...]:
         return tuple(dict.fromkeys(map(_merged, product(*self._bounded(choices)))))
 
-    def _some(self, alternatives: tuple[Twig, ...]) -> tuple[Twig, ...]:
+    def _some(self, alternatives: tuple[TreePattern, ...]) -> tuple[TreePattern, ...]:
         distinct = tuple(dict.fromkeys(alternatives))
         if ANYTHING in distinct:
             return _EVERY
         return distinct if len(distinct) <= self._limit else (self._common(distinct),)
 
-    def _bounded(self, choices: list[tuple[Twig, ...]]) -> list[tuple[Twig, ...]]:
+    def _bounded(self, choices: list[tuple[TreePattern, ...]]) -> list[tuple[TreePattern, ...]]:
         """The choices, the largest ones generalised until their product is within the limit."""
         size = prod(map(len, choices))
         for largest in sorted(range(len(choices)), key=lambda index: -len(choices[index])):
@@ -259,13 +261,13 @@ class _Alternatives:
             choices[largest] = (self._common(choices[largest]),)
         return choices
 
-    def _common(self, alternatives: tuple[Twig, ...]) -> Twig:
-        """What all alternatives ask for: a twig that is satisfied wherever one of them is."""
+    def _common(self, alternatives: tuple[TreePattern, ...]) -> TreePattern:
+        """What all alternatives ask for: a pattern that is satisfied wherever one of them is."""
         self.is_generalised = True
         first, *others = alternatives
         for other in others:
             kept = {*other.selections, *other.branches, *other.absolute}
-            first = Twig(
+            first = TreePattern(
                 tuple(part for part in first.selections if part in kept),
                 tuple(part for part in first.branches if part in kept),
                 tuple(part for part in first.absolute if part in kept),
