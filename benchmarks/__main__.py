@@ -32,6 +32,7 @@ from benchmarks.results import RESULTS
 from benchmarks.routing import ROUTING
 from benchmarks.security.benchmark import SECURITY
 from benchmarks.setting_up import SETUP
+from benchmarks.spark import SPARK
 from benchmarks.stores import STORES
 from benchmarks.survive.benchmark import SURVIVE
 from benchmarks.transformation import TRANSFORMATION
@@ -56,6 +57,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     RESULTS,
     ROUTING,
     SETUP,
+    SPARK,
     STORES,
     SURVIVE,
     TRANSFORMATION,

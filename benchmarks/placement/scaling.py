@@ -95,18 +95,18 @@ class _ProcessWatch:
     def _watch(self) -> None:
         while not self._over.wait(0.5):
             held = 0.0
-            for process in _descendants():
+            for process in descendants():
                 held += _held_mb(process)
                 self._cpu_s[process] = _computed_s(process) or self._cpu_s.get(process, 0.0)
             self.peak_mb = max(self.peak_mb or 0.0, held)
 
 
-def _descendants() -> list[str]:
+def descendants() -> list[str]:
     """The ids of this process and of all that come from it."""
     children: dict[str, list[str]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdecimal():
-            fields = _stat(entry.name)
+            fields = stat_of(entry.name)
             if fields:
                 children.setdefault(fields[1], []).append(entry.name)
     found = [Path("/proc/self").resolve().name]
@@ -115,7 +115,7 @@ def _descendants() -> list[str]:
     return found
 
 
-def _stat(process: str) -> list[str]:
+def stat_of(process: str) -> list[str]:
     """The fields behind the name: state, parent, ...; none for a process that is gone."""
     try:
         return (_PROC / process / "stat").read_text().rpartition(")")[2].split()
@@ -124,7 +124,7 @@ def _stat(process: str) -> list[str]:
 
 
 def _computed_s(process: str) -> float:
-    fields = _stat(process)
+    fields = stat_of(process)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
 
 

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from benchmarks.spark import spark_home
 from registration.spark.sent_code import FOLDER, PACKAGES, UNFIT, pack
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -117,13 +118,7 @@ print(json.dumps({"found": sorted(row.id for row in found), "said": sorted(said)
 
 def test_the_workers_of_a_cluster_run_compiled_code(tmp_path: Path) -> None:
     """Two executors with a Python each; the folder in which they work is one of the test."""
-    import pyspark  # noqa: PLC0415
-
-    home = tmp_path / "spark"
-    home.mkdir()
-    for entry in Path(pyspark.__file__).parent.iterdir():
-        if entry.name != "work":
-            (home / entry.name).symlink_to(entry)
+    home = spark_home(tmp_path)
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": paths}
     done = subprocess.run(
