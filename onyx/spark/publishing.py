@@ -35,8 +35,6 @@ import uuid
 from collections import deque
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -44,7 +42,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from itertools import chain
@@ -57,6 +55,7 @@ import zstandard
 from formats.errors import Refusal
 from formats.media_types import XML
 from onyx.spark.filtering import MODES, SparkMisused
+from onyx.spark.result_rows import told_alone
 from overlay.limits import Limits
 
 if TYPE_CHECKING:
@@ -189,12 +188,13 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
     def __init__(
         self, options: Mapping[str, str], schema: Any, *, overwrite: bool, is_stream: bool
     ) -> None:
-        if overwrite:
-            raise SparkMisused("what was published stays: write by mode append")
-        _check_columns(schema)
-        self._asked = _Asked.of(options)
-        self._run = "" if is_stream else uuid.uuid4().hex
-        _check_source(self._asked.registration, self._asked.source, self._asked.credentials)
+        with told_alone():
+            if overwrite:
+                raise SparkMisused("what was published stays: write by mode append")
+            _check_columns(schema)
+            asked = self._asked = _Asked.of(options)
+            self._run = "" if is_stream else uuid.uuid4().hex
+            _check_source(asked.registration, asked.source, asked.credentials)
 
     def write(self, iterator: Iterator[Batch]) -> Staged:
         task = import_module("pyspark").TaskContext.get()
@@ -206,7 +206,7 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
             folder = Path(self._asked.staging) / f"onyx-{self._run or f'{query}-{batch}'}"
             folder.mkdir(parents=True, exist_ok=True)
             staged.file = str(folder / uuid.uuid4().hex)
-        with _Stage(staged, f"partition {task.partitionId()}") as stage:
+        with told_alone(), _Stage(staged, f"partition {task.partitionId()}") as stage:
             for given in iterator:
                 for row in _rows_of(given, keyed=not query):
                     stage.add(row)
@@ -216,14 +216,15 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
         """Publishes; at once for a batch that was committed before."""
         parts = [one for one in messages if isinstance(one, Staged)]
         rows, most = sum(one.rows for one in parts), self._asked.keys_max
-        if rows and parts[0].query and rows > most:
-            raise SparkMisused(
-                f"batch {batch_id} has {rows:,} rows, more than the {most:,} publish keys that a "
-                "root broker remembers, so it could be published twice: read less at a time, or "
-                "say option publishKeysMax as publish_keys_max of the broker"
-            )
-        if rows:
-            _run(partial(_Publisher(self._asked).publish, parts))
+        with told_alone():
+            if rows and parts[0].query and rows > most:
+                raise SparkMisused(
+                    f"batch {batch_id} has {rows:,} rows, more than the {most:,} publish keys that "
+                    "a root broker remembers, so it could be published twice: read less at a time, "
+                    "or say option publishKeysMax as publish_keys_max of the broker"
+                )
+            if rows:
+                import_module("anyio").run(_Publisher(self._asked).publish, parts)
         _clean(parts)
 
     def abort(self, messages: list[WriterCommitMessage | None], batch_id: int = -1) -> None:
@@ -263,15 +264,7 @@ def _check_source(registration: str, source: str, credentials: str) -> None:
             await client.source(source)
 
     with _showing(credentials):
-        _run(ask)
-
-
-def _run(ask: Callable[[], Awaitable[None]]) -> None:
-    """A refusal comes without the frames of the event loop, which Spark would print."""
-    try:
         import_module("anyio").run(ask)
-    except Refusal as refused:
-        raise refused.with_traceback(None) from None
 
 
 def _showing(credentials: str) -> Any:
