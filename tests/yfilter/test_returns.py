@@ -18,7 +18,7 @@ from tests.yfilter.profile_strategies import messages, profiles
 from tests.yfilter.projection.test_real_messages import profiles as real_profiles
 from tests.yfilter.test_real_messages import FOLDERS, SHARED
 from yfilter.compiled_deciders import Renderer, render
-from yfilter.errors import MatchLimitExceeded
+from yfilter.errors import MatchLimitExceeded, ProfileRefused
 from yfilter.language.matching_path import matching_path
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Profile
@@ -164,6 +164,20 @@ def test_operators_write_what_the_interpreter_writes(text: str) -> None:
     for message in MESSAGES:
         made, expected = by_both(profile, parse_text(message))
         assert made == expected
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_profiles_that_have_parts_in_common_write_what_each_writes_alone(message: bytes) -> None:
+    stream = parse_text(message)
+    together = Renderer(stream)
+    for text in [*PROFILES, *(text.replace("<r", "<s k='{$i/@id}'") for text in PROFILES)]:
+        try:
+            profile = parse_profile(text.replace("</r>", "</s>") if "<s k" in text else text)
+        except ProfileRefused:
+            continue
+        bindings = [node.number for node in select(matching_path(profile), stream)]
+        for _ in range(2):
+            assert together.results(profile, bindings) == render(profile, stream, bindings), text
 
 
 @examples(100)

@@ -947,6 +947,7 @@ cdef class ResultWriter(Output):
         cdef int mode = self.mode
         cdef long long count = self.count
         cdef dict around = self._around
+        cdef Py_ssize_t declared_at = self._declared_at
         cdef Py_ssize_t start, inside
         if mode == IN_CONTENT:
             self._begin_content()
@@ -955,6 +956,7 @@ cdef class ResultWriter(Output):
         try:
             self._put_element(element, node)
         except (DynamicError, Unwritten) as error:
+            self._declared_at = declared_at
             if mode == IN_CONTENT:
                 if isinstance(error, Unwritten):
                     raise
@@ -964,6 +966,7 @@ cdef class ResultWriter(Output):
             start = -1
         self.mode = mode
         self._around = around
+        self._declared_at = declared_at
         self._inside = inside
         self.after_atom = False
         self.count = count + 1

@@ -810,3 +810,34 @@ def test_nested_paths_from_items_are_compiled_once_each_way() -> None:
         condition = f"(., <q/>)/a[{condition}]"
     evaluation = Evaluation(parse_text(MESSAGE))
     assert not evaluation.holds(condition_of(condition))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *("@a > 1", "@a != 2", "@a = 1", "@a = '1'", "@a != '1'", "@a < 'b'", "@a = ('1', 'x')"),
+        *("c = 1", "c = 'x'", "c/@a > 0", "text() = 1", "c >= 1 and @a = '1'", "@a = 1 or c = 1"),
+        *("@a > 0 and @a < 2 and c = '1'", "@* = 1", "c[@a] = 1", "comment() = 1"),
+    ],
+)
+def test_conditions_on_the_elements_of_a_path_hold_as_on_each_alone(condition: str) -> None:
+    entries = [
+        *("<b a='1'/>", "<b a=' 1.0 '/>", "<b a='NaN'/>", "<b a='x'/>", "<b/>", "<b a=''>1</b>"),
+        *(
+            "<b a='1'><c>1</c></b>",
+            "<b><c>x</c><c>1</c></b>",
+            "<b><c a='2'/></b>",
+            "<b><!--1--></b>",
+        ),
+        "<b a='-INF'><c>1e0</c></b>",
+    ]
+    asked = Asked()
+    path, test = asked.table.acquire(parse_profile("//b").body), condition_of(condition)
+    number = asked.table.acquire(test)
+    for some in (entries, entries[:2], []):
+        stream = parse_text(f"<r>{''.join(some)}</r>".encode())
+        asked.begin(stream)
+        bound = asked.table.elements(path)
+        holding = [one for one in interpreted(test, stream) if one in bound]
+        for _ in range(2):
+            assert asked.table.elements(path, number) == holding
