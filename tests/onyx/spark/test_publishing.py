@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Thread
@@ -270,6 +271,55 @@ def test_what_is_over_a_quota_is_published_later_by_credentials_that_are_said(
     for _ in range(2):
         writer.commit([staged, None], 0)
     assert watched.rest() == Counter(f"<m>{n}</m>" for n in range(8))
+    watched.close()
+
+
+COMMIT = """
+import json, random, sys
+import pyarrow
+from pyspark.sql.types import StructType
+from onyx.spark.publishing import Publishing, Staged, _rows_of, _Stage
+options, texts, seed = json.loads(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
+schema = StructType().add("message", "string")
+writer = Publishing(options, schema, overwrite=False, is_stream=True)
+random.Random(seed).shuffle(texts)
+parts = [Staged("query", "0") for _ in range(3)]
+for number, part in enumerate(parts):
+    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(texts[number::3])], ["message"])
+    with _Stage(part, "a partition") as stage:
+        for row in _rows_of(batch, keyed=False):
+            stage.add(row)
+print("staged", flush=True)
+writer.commit(parts, 0)
+"""
+
+
+def test_a_commit_is_killed_again_and_again_and_each_row_is_published_once(
+    frail: RunningProcess,
+) -> None:
+    """Without Spark: what the driver does is killed at any moment, and repeated with the rows in
+    another order and other partitions; the root broker is killed once."""
+    chosen = random.Random(SEED)
+    print("seed", SEED)
+    watched = Watched(frail.registration)
+    texts = [f"<m>{n // 2} {'x' * 60}</m>" for n in range(1_000)]
+    kills = 4
+    for attempt in range(kills + 1):
+        words = [json.dumps(watched.options()), json.dumps(texts), str(attempt)]
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMIT, *words], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "staged\n"
+        if attempt < kills:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(chosen.random())
+            process.kill()
+        if attempt == 1:
+            os.kill(frail.up["pids"]["B1"], signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == 0
+    assert watched.rest() == Counter(texts)
     watched.close()
 
 
