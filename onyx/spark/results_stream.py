@@ -111,7 +111,9 @@ class StreamAsked:
         profiles = tuple(filter(None, map(str.strip, given.get("profile", "").split(","))))
         query, key = given.get("query", ""), given.get("querykey", "")
         if bool(profiles) == bool(query):
-            raise SparkMisused("expected either option profile, with ids, or option query")
+            archive = "" if profiles else "; or option source, whose archive is read"
+            what = "expected either option profile, with ids, or option query"
+            raise SparkMisused(what + archive)
         if query and not key:
             raise SparkMisused("option queryKey is missing: a name by which query is known again")
         if query:

@@ -105,14 +105,21 @@ class Stream:
         frame = self._spark.readStream.format("onyx").options(**self._options, **options).load()
         writer = frame.writeStream.format("json").option("path", str(self.folder / "out"))
         writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
-        query = writer.trigger(availableNow=True).start()
-        query.awaitTermination()
-        return query
+        while True:
+            query = writer.trigger(availableNow=True).start()
+            try:
+                query.awaitTermination()
+            except Exception as error:
+                # The JVM waits ten seconds for a process of Python, whatever the machine has to do.
+                if "failed to connect back" not in str(error):
+                    raise
+            else:
+                return query
 
     def rows(self) -> list[dict[str, Any]]:
         """By what the sink has committed."""
         frame = self._spark.read.json(str(self.folder / "out"))
-        return [json.loads(row) for row in frame.orderBy("position").toJSON().collect()]
+        return [row.asDict() for row in frame.orderBy("position", "ordinal").collect()]
 
 
 @pytest.fixture
