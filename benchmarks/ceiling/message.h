@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Of an accept list, and of a second in it: yfilter/index/accept_lists.py. */
-enum { LIST_QUERIES = 6, SECOND_COUNT = 4, SECOND_QUERIES = 7 };
+enum { LIST_QUERIES = 8, SECOND_COUNT = 4, SECOND_QUERIES = 7 };
 
 typedef struct {
     const int64_t *slots;

@@ -149,13 +149,13 @@ class _Asked:
             raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
         archive = next((given[name] for name in ("archive", "path") if given.get(name)), "")
         window = Window.of(given)
-        parts = _network_parts(given, window)
         if archive and given.get("registration"):
             raise SparkMisused("options archive and registration: expected one of them")
         if not (archive or given.get("registration")):
             raise SparkMisused(
                 "option archive is missing, the folder that brokers archive into, or registration"
             )
+        parts = _network_parts(given, window)
         if archive and not Path(archive).exists():
             raise SparkMisused(f"archive {archive}: there is no such file or directory")
         columns = given.get("columns", "")

@@ -75,8 +75,10 @@ def test_what_brokers_write_a_backtest_reads(
         where = ["--registration", running.registration]
         assert main(["source", "list", "--json", *where]) == 0
         source = json.loads(capsys.readouterr().out)["id"]
-        assert main(["archive", "read", source, "--from", "2020-01-01", *where]) == 0
-        read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        read: list[dict[str, Any]] = []
+        while not read:  # it is written each second
+            assert main(["archive", "read", source, "--from", "2020-01-01", *where]) == 0
+            read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert main(["archive", "read", source, "--to", "2020-01-01", *where]) == 0
         assert capsys.readouterr().out == ""
         check_what_spark_reads(spark, running.registration, read)

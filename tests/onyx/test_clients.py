@@ -339,7 +339,7 @@ async def test_what_is_done_at_a_kept_position_is_not_given_again(
 
 async def test_what_is_held_comes_again_until_it_is_released(registration: str) -> None:
     source = await DataSource.register(registration)
-    async with User(registration, "eva") as user, source:
+    async with User(registration, "ivo") as user, source:
         profile = (await user.add_profile(f"//report[city = '{source.id}']")).id
         for n in range(1, 7):
             await source.publish(report(source.id, n))

@@ -145,7 +145,7 @@ def test_publish_keys_go_along_with_their_source() -> None:
             assert scenario.faults() == [], f"seed {seed}"
             again += sum(disk.again for disk in scenario.publishers.values())
             moved += 1
-    assert moved > len(these) // 4
+    assert moved >= len(these) // 4
     assert again > 4 * len(these)
 
 

@@ -3984,11 +3984,17 @@ cdef class Arithmetic(Exact):
         cdef bint is_there
         try:
             is_there = self._left.number(node, found)
-            is_there &= self._right.number(node, &other)
         except DynamicError:
-            if self.atom(node) is not None:
+            if self._right.number(node, &other):
                 raise
-            is_there = False  # one is missing, whatever the other one is
+            return False  # one is missing, whatever the other one is
+        try:
+            if not self._right.number(node, &other):
+                return False
+        except DynamicError:
+            if is_there:
+                raise
+            return False
         if not is_there:
             return False
         if self._code == _PLUS:

@@ -27,6 +27,8 @@ from onyx.errors import NotAuthenticated, RequestFailed
 from onyx.spark.results_stream import Offset, ResultsReader, StreamAsked
 from tests.onyx.networks import RunningProcess, small_topology_text
 
+KILLS = int(os.environ.get("ONYX_KILLS", "2"))
+SEED = int(os.environ.get("ONYX_KILLS_SEED", "1"))
 Row = tuple[Any, ...]
 SCHEMA = types.StructType(
     [
@@ -163,7 +165,7 @@ def test_a_worker_shows_the_credentials_or_the_token_that_it_has(
 
 
 @pytest.mark.parametrize("begins", ["earliest", "latest"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(SEED, SEED + KILLS // 2))
 def test_each_delivery_is_once_in_the_sink_wherever_the_driver_ends(
     brokers: RunningProcess, seed: int, begins: str
 ) -> None:
