@@ -139,13 +139,13 @@ def keys_moved(seed: int) -> CrashingRoots | None:
 
 def test_publish_keys_go_along_with_their_source() -> None:
     again = moved = 0
-    for seed in (these := known_seeds(12)):
+    for seed in (these := known_seeds(24)):
         scenario = keys_moved(seed)
         if scenario is not None:
             assert scenario.faults() == [], f"seed {seed}"
             again += sum(disk.again for disk in scenario.publishers.values())
             moved += 1
-    assert moved >= len(these) // 4
+    assert moved > len(these) // 4
     assert again > 4 * len(these)
 
 
