@@ -142,8 +142,8 @@ class Results:
     ) -> list[Delivery]:
         """The next deliveries of profiles that are held, through the number in ``ends`` of each:
         at least one, and with it at most so many that come at once; [] when there are no more.
-        Those that were thrown away are counted (``lost_by_profile``).  NetworkUnreachable where
-        none comes for so long."""
+        Lost deliveries are counted (``lost_by_profile``).  NetworkUnreachable where none comes for
+        so long."""
         found: list[Delivery] = []
         left = {name for name, end in ends.items() if self._places[name].given < end}
         while left and len(found) < most:
@@ -168,7 +168,7 @@ class Results:
         return found
 
     async def _next(self) -> Arrived:
-        """What comes next, from whichever broker."""
+        """The next deliveries, of any broker."""
         if self._unconnected or self._find is not None:
             await self.connect()
         while not isinstance(found := await self._queue.next(), Arrived):

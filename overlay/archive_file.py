@@ -286,7 +286,7 @@ def rows_of_file(path: Path, members: Iterable[Member] | None = None) -> Iterato
 
 
 A_TIME = "a time as 2026-11-21T17:30Z"
-"""What a user says in a question for messages: UTC where no zone is named."""
+"""The form of a time in a question for messages: UTC where no zone is named."""
 
 
 def time_said(text: str) -> float:

@@ -418,9 +418,9 @@ class ProfilePolicy(ProfileNamed, frozen=True, kw_only=True):
 
 
 class ProfilePositions(ProfilesNamed, frozen=True, kw_only=True):
-    """The positions of profiles; their deliveries through ``released``, one for each, go.
+    """The positions of profiles; the broker deletes deliveries through ``released``, one for each.
 
-    Whoever takes a profile held (the mode of ``attach``) says so what they are done with.
+    A consumer that takes a profile held (the mode of ``attach``) releases its deliveries so.
     """
 
     asked_of = "its host broker"

@@ -1,6 +1,6 @@
 """``format("onyx")``: archives of brokers as frames of messages, or of what profiles get of them.
 
-What is written is published (publishing.py).
+Rows that are written are published (publishing.py).
 With the option ``registration`` it is the results of a running network (results_stream.py).
 
 =============  ===============================================================================

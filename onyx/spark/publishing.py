@@ -129,7 +129,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What a partition has staged: blocks, or a file of them.  ``query`` and ``batch``: "" outside
+    """Staged rows of a partition: blocks, or a file of them.  ``query`` and ``batch``: "" outside
     of a query."""
 
     query: str

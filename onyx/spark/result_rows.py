@@ -21,8 +21,8 @@ _ROWS = 1024  # of a batch
 
 @contextmanager
 def told_alone() -> Iterator[None]:
-    """What is refused in this block is told by its sentence, without the stack of the process that
-    Spark runs it in."""
+    """Spark tells a refusal in this block by its sentence, without the stack of the process that it
+    runs the block in."""
     try:
         yield
     except (Refusal, UserError):

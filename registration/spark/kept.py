@@ -1,4 +1,4 @@
-"""What a worker process keeps from task to task, and from micro-batch to micro-batch."""
+"""Engines that a worker process keeps from task to task, and from micro-batch to micro-batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _kept: dict[str, Any] = {}
 
 
 def kept(digest: str, make: Callable[[], T]) -> T:
-    """What was made for ``digest``, made where it is not kept.
+    """The engine of ``digest``, made where it is not kept.
 
     PERF: building an engine takes longer than most tasks.
     """

@@ -43,7 +43,7 @@ class RefusedProfile:
 
 
 def needs_of(profiles: Frame, counted: Callable[[Run], Run] = lambda run: run) -> Frame:
-    """What is known of each profile of a frame, or why its text is ``refused``."""
+    """A frame of the facts about each profile, or why its text is ``refused``."""
     return profiles.mapInArrow(counted(_read_needs), _NEEDS)
 
 

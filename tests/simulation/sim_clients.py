@@ -124,7 +124,7 @@ class SubscriberClient:
         return self._links.drain()
 
     def get(self, frame: Deliveries, number: int, found: Contents) -> None:
-        """What is new, with its number."""
+        """The new deliveries, with their numbers."""
         self.got[frame.source, frame.number] += 1
         self.results[frame.source, frame.number] = found.results or cut(
             frame.lengths, frame.payload

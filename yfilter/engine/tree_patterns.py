@@ -262,7 +262,7 @@ class _Alternatives:
         return choices
 
     def _common(self, alternatives: tuple[TreePattern, ...]) -> TreePattern:
-        """What all alternatives ask for: a pattern that is satisfied wherever one of them is."""
+        """A pattern that is satisfied wherever one of the alternatives is."""
         self.is_generalised = True
         first, *others = alternatives
         for other in others:

@@ -852,7 +852,7 @@ class Mailboxes(Part):
             self.policies.note_room(box)
 
     def _confirm(self, box: Mailbox, number: int) -> None:
-        """What a connection was sent of a mailbox through a number has come, and stays here."""
+        """A connection has got its deliveries of a mailbox through a number; they stay here."""
         come = box.confirm(number)
         self._lines.note_taken(box, number, come)
         box.in_flight_bytes -= sum(self._log.records[position].size for position in come)

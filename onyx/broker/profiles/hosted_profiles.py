@@ -48,7 +48,7 @@ class HostedProfiles(dict[str, HostedProfile]):
         self.asked = "", 0
 
     def named_in(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
-        """Those that a request names and that are here, with their owners."""
+        """The profiles that a request names and that are here, with their owners."""
         for profile in verbs.profiles_named(asked):
             hosted = self.get(profile)
             if hosted is not None:

@@ -1,4 +1,4 @@
-"""What is taken held stays in its mailbox, is read again as it was, and goes by a release."""
+"""A delivery taken held stays in its mailbox, is read again as it was, and goes by a release."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Watched:
         return delivery.results[0].decode()
 
     def rest(self) -> Counter[str]:
-        """What has come since, each text with how often it came."""
+        """The texts that have come since, each with how often it came."""
         self.end()
         return self.take()
 

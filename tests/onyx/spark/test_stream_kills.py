@@ -51,7 +51,7 @@ class Killed(Exception):
 
 @dataclass
 class Checkpoint:
-    """What is on disk of a query: the ends of its batches, which of them ran, and what is in the
+    """The files of a query: the ends of its batches, which of them ran, and what is in the
     sink of each.  ``different``: batches that were another when they ran again."""
 
     ends: list[Offset] = field(default_factory=list)

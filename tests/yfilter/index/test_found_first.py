@@ -1,4 +1,4 @@
-"""What holds of nearly all elements is found at the first ones, and not looked at again."""
+"""A condition that nearly all elements satisfy is found at the first, and skipped at the others."""
 
 from __future__ import annotations
 
