@@ -1,0 +1,16 @@
+"""ObjectGlobe (seed 001): queries over data that many providers have, without I/O.
+
+::
+
+    providers.py      records of the market: relations, functions, machines, links, rules (2.2)
+    sql_reader.py     SQL text -> checked query graph, by an allow list
+    query_graph.py    relations, predicates, functions and blocks of a query
+    compatibility.py  which relation and function may stand at which machine, as bits (2.2)
+    cost_model.py     seconds, money, bytes and memory of an operator at a machine
+    access_plans.py   query graph and market -> the optimiser's problem
+    join_plans.py     dynamic programming bottom up, the site as interesting property
+    idp.py            iterative dynamic programming for queries that are too large
+    quality.py        limits that a user gives with a query (2.3)
+    query_plan.py     annotated operators, fragments by cycle provider, digest
+    fragment_sql.py   the SQL that each cycle provider's Spark is given
+"""
