@@ -35,7 +35,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_USAGE, 400, "usage"),
         (EXIT_DATA, 400, "bad-argument bad-event-id bad-json no-tokens undecodable"),
         (EXIT_NO_PERMISSION, 401, "not-authenticated"),
-        (EXIT_NO_PERMISSION, 403, "cross-site not-authorised other-owner"),
+        (EXIT_NO_PERMISSION, 403, "cross-site no-plan not-allowed not-authorised other-owner"),
         (EXIT_DATA, 404, "not-found unknown-backtest unknown-broker unknown-letter unknown-link"),
         (EXIT_DATA, 404, "unknown-node unknown-profile unknown-root unknown-source"),
         (EXIT_DATA, 404, "unknown-statistics unknown-taxonomy unknown-token unknown-verb"),
@@ -48,14 +48,15 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_CONFIG, 422, "topology-refused"),
         (EXIT_DATA, 429, "too-many too-many-profiles too-many-sources"),
         (EXIT_NO_INPUT, 500, "unreadable-input"),
-        (EXIT_SOFTWARE, 500, "failed source-failed"),
+        (EXIT_SOFTWARE, 500, "failed function-failed function-over-cost source-failed"),
         (EXIT_CANNOT_CREATE, 500, "unwritable-output"),
         (EXIT_STORE, 500, "store-unusable"),
         (EXIT_BUSY, 500, "in-use"),
         (EXIT_DATA, 502, "bad-answer"),
         (EXIT_CONFIG, 500, "bad-directory"),
         (EXIT_DATA, 503, "busy disk-full"),
-        (EXIT_UNAVAILABLE, 503, "source-away source-lost timeout unreachable"),
+        (EXIT_BUSY, 503, "no-resources"),
+        (EXIT_UNAVAILABLE, 503, "provider-away source-away source-lost timeout unreachable"),
     )
     for code in codes.split()
 }

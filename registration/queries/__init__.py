@@ -3,6 +3,7 @@
 ::
 
     providers.py      records of the market: relations, functions, machines, links, rules (2.2)
+    refusals.py       the one error of queries, with its place
     sql_reader.py     SQL text -> checked query graph, by an allow list
     query_graph.py    relations, predicates, functions and blocks of a query
     compatibility.py  which relation and function may stand at which machine, as bits (2.2)
