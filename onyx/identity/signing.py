@@ -1,0 +1,104 @@
+"""Signatures by certificates of a network: query plans, functions, validation reports (seed 001).
+
+A signature is ECDSA over SHA-256 of the bytes, with the certificate of its signer beside it, so
+that everybody with the network's authority certificate can check it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Self
+from urllib.parse import unquote, urlsplit
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+from onyx.errors import NotAuthenticated
+from overlay.link.principal import Principal
+
+_ECDSA = ec.ECDSA(hashes.SHA256())
+
+
+class Signature(NamedTuple):
+    """``certificate``: PEM of the signer's; ``value``: base64 of the ECDSA signature (DER)."""
+
+    certificate: str
+    value: str
+
+
+class Signer:
+    """One who signs, by a file of credentials: key, certificate, the authority's certificate."""
+
+    def __init__(self, credentials: Path) -> None:
+        """NotAuthenticated for a file that holds none."""
+        try:
+            text = credentials.read_bytes()
+            key = load_pem_private_key(text, None)
+            self._certificate, *_ = x509.load_pem_x509_certificates(text)
+            self.principal = _principal(self._certificate)
+        except (OSError, ValueError) as error:
+            raise NotAuthenticated(f"{credentials}: no credentials: {error}") from None
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise NotAuthenticated(f"{credentials}: the key is none of an elliptic curve")
+        self._key = key
+
+    def sign(self, data: bytes) -> Signature:
+        value = self._key.sign(data, _ECDSA)
+        pem = self._certificate.public_bytes(Encoding.PEM).decode("ascii")
+        return Signature(pem, base64.b64encode(value).decode("ascii"))
+
+
+class SignatureCheck:
+    """Checks signatures against one authority and the numbers of its revoked certificates."""
+
+    def __init__(self, authority: bytes, revoked: Collection[int] = ()) -> None:
+        """``authority``: a text whose last certificate is the authority's, as credentials are and
+        as the authority's own file is.  NotAuthenticated where there is none."""
+        try:
+            self._authority = x509.load_pem_x509_certificates(authority)[-1]
+        except ValueError as error:
+            raise NotAuthenticated(f"no certificate of an authority: {error}") from None
+        self._revoked = revoked
+
+    @classmethod
+    def by(cls, credentials: Path, revoked: Path | None = None) -> Self:
+        """By files as a node has them: its credentials, and the list of revoked numbers."""
+        lines = revoked.read_text("ascii").split() if revoked and revoked.exists() else []
+        return cls(credentials.read_bytes(), {int(line, 16) for line in lines})
+
+    def principal(self, data: bytes, signature: Signature) -> Principal:
+        """The signer of ``data``.  NotAuthenticated where the signature is of other bytes, or its
+        certificate is of another authority, over, not yet good or revoked."""
+        try:
+            certificate = x509.load_pem_x509_certificate(signature.certificate.encode())
+            certificate.verify_directly_issued_by(self._authority)
+            principal = _principal(certificate)
+            key = certificate.public_key()
+            assert isinstance(key, ec.EllipticCurvePublicKey)
+            key.verify(base64.b64decode(signature.value), data, _ECDSA)
+        except InvalidSignature:
+            raise NotAuthenticated("the signature is of another text or authority") from None
+        except (ValueError, TypeError, AssertionError, binascii.Error) as error:
+            raise NotAuthenticated(f"no signature: {error}") from None
+        if (
+            not certificate.not_valid_before_utc
+            <= datetime.now(UTC)
+            < certificate.not_valid_after_utc
+        ):
+            raise NotAuthenticated(f"the certificate of {principal} is over, or not yet good")
+        if certificate.serial_number in self._revoked:
+            raise NotAuthenticated(f"the certificate of {principal} is revoked")
+        return principal
+
+
+def _principal(certificate: x509.Certificate) -> Principal:
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    uri = names.get_values_for_type(x509.UniformResourceIdentifier)[0]
+    return Principal.of_uri(uri, unquote(urlsplit(uri).netloc))
