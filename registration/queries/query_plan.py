@@ -74,11 +74,13 @@ class Plug:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """``sql``: over the views of ``inputs`` and the functions of ``plugs`` and nothing else."""
+    """``sql``: over the views of ``scans`` and ``receives`` and the functions of ``plugs`` and
+    nothing else."""
 
     number: int
     site: CycleProvider
-    inputs: tuple[Scan | Receive, ...]
+    scans: tuple[Scan, ...]
+    receives: tuple[Receive, ...]
     plugs: tuple[Plug, ...]
     sql: str
     estimate: Figures = Figures()
