@@ -19,8 +19,8 @@ DETAILS = """\
 The authority of a network is in its data directory, on the machine where onyx up (or
 onyx up --registration) made it; these verbs work there, whether the network runs or not.
 
-A PRINCIPAL is user/NAME, source/ID, operator/NAME, broker/ID or registration/ID. Whoever
-has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
+A PRINCIPAL is user/NAME, source/ID, provider/NAME, operator/NAME, broker/ID or
+registration/ID. Whoever has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
 
 EXAMPLES = """\
   onyx cert issue user/ann --out ann.pem       of ONYX_REGISTRATION, or the context in use

@@ -39,7 +39,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated, file_errors
-from overlay.link.principal import Principal
+from overlay.link.principal import SERVER_ROLES, Principal
 
 SCHEME = "onyx://"
 LEAF_DAYS = 90
@@ -126,15 +126,16 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         until = datetime.now(UTC) + timedelta(days=days)
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
-        if principal.is_process:
+        if principal.role in SERVER_ROLES:
             uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
         uri = principal.uri(self.network)
+        names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
+        if principal.role == "provider":  # gRPC goes by the name of a host
+            names.append(x509.DNSName(principal.host_name(self.network)))
         certificate = (
             _certificate(_name(str(principal)), key, until)
             .issuer_name(self._certificate.subject)
-            .add_extension(
-                x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)]), critical=True
-            )
+            .add_extension(x509.SubjectAlternativeName(names), critical=True)
             .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .sign(self._key, hashes.SHA256())

@@ -4,6 +4,7 @@
 
     onyx://figure4/broker/B1         broker, registration   a process of the network
     onyx://figure4/user/ann          user, source           who uses it
+    onyx://figure4/provider/A        provider               a cycle provider of queries
     onyx://figure4/operator/root     operator               who runs it
 
 A hello says who a peer is; the principal of its connection decides whether that may be said::
@@ -13,6 +14,7 @@ A hello says who a peer is; the principal of its connection decides whether that
     registration/R1  registration/R1
     user/ann         client/(anything), subscriber/(anything)@ann, source/(anything)
     source/s1        client/(anything), source/(anything)
+    provider/A       client/(anything)
     operator/root    client, subscriber or source/(anything)
     nobody           none
 
@@ -21,13 +23,17 @@ Which sources they may be the table of access decides (overlay/access.py), which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import inf
 from types import MappingProxyType
 from urllib.parse import quote, unquote, urlsplit
 
 PROCESS_ROLES = frozenset({"broker", "registration"})
+SERVER_ROLES = PROCESS_ROLES | {"provider"}
+"""They are connected to by others, so their certificates are of servers as well."""
 SCHEME = "onyx"
 NAME_CHARACTERS_MAX = 200
 
@@ -76,6 +82,11 @@ class Principal:
         """As it stands in a certificate of the network."""
         return f"{SCHEME}://{quote(network, safe='')}/{self.role}/{quote(self.name, safe='')}"
 
+    def host_name(self, network: str) -> str:
+        """The name of a host in a certificate, for peers that check one, as gRPC does; names are
+        digests where they are no labels of DNS, which knows no capitals."""
+        return f"{_label(self.name)}.{self.role}.{_label(network)}.onyx"
+
     @staticmethod
     def parse(text: str) -> Principal:
         """ "user/ann"; ValueError."""
@@ -103,6 +114,12 @@ def is_name(text: str) -> bool:
     )
 
 
+def _label(name: str) -> str:
+    if re.fullmatch("[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", name):
+        return name
+    return f"x{sha256(name.encode()).hexdigest()[:40]}x"
+
+
 def _own(name: str, peer: str) -> bool:
     return peer == name
 
@@ -122,6 +139,7 @@ MAY_SAY: Mapping[str, Mapping[str, Callable[[str, str], bool]]] = MappingProxyTy
         "registration": {"registration": _own},
         "user": {"client": _any, "subscriber": _own_run, "source": _any},
         "source": {"client": _any, "source": _any},
+        "provider": {"client": _any},
         "operator": {"client": _any, "subscriber": _any, "source": _any},
         "nobody": {},
     }

@@ -76,9 +76,9 @@ class TlsChannel:
         if not shown:
             return None
         names = cast(tuple[tuple[str, str], ...], shown.get("subjectAltName", ()))
-        kind, name = names[0] if len(names) == 1 else ("", "")
+        uris = [name for kind, name in names if kind == "URI"]
         return Certificate(
-            name if kind == "URI" else "",
+            uris[0] if len(uris) == 1 else "",
             int(str(shown["serialNumber"]), 16),
             ssl.cert_time_to_seconds(str(shown["notAfter"])),
         )

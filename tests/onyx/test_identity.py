@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from msgspec.structs import replace
 
 from onyx import User, launch
@@ -58,6 +59,23 @@ def test_an_authority_is_made_once(authority: Authority) -> None:
     before = file.read_bytes()
     assert authority.keep(B1) == file
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "label"), [("a-1", "a-1"), ("A", "x559aead0"), ("ä", "x")])
+def test_a_cycle_provider_is_a_host_too_and_others_have_one_name(
+    authority: Authority, name: str, label: str
+) -> None:
+    provider, user = (
+        x509.load_pem_x509_certificate(authority.issue(Principal(role, name)))
+        .extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        .value
+        for role in ("provider", "user")
+    )
+    assert len(list(user)) == 1, "releases before this one take a certificate of one name alone"
+    uri = Principal("provider", name).uri("net")
+    assert provider.get_values_for_type(x509.UniformResourceIdentifier) == [uri]
+    (host,) = provider.get_values_for_type(x509.DNSName)
+    assert host.startswith(label) and host.endswith(".provider.net.onyx") and host == host.lower()
 
 
 def test_what_ends_soon_or_is_revoked_or_spoilt_is_issued_anew(authority: Authority) -> None:

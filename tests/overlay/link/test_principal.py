@@ -44,6 +44,7 @@ def met(principal: Principal | None, role: str, peer: str, dialled: str = "") ->
         (Principal("user", "bob"), {"client/7", "source/s1"}),
         (Principal("source", "s1"), {"client/7", "source/s1"}),
         (Principal("source", "s2"), {"client/7", "source/s1"}),
+        (Principal("provider", "A"), {"client/7"}),
         (Principal("operator", "root"), {"client/7", "subscriber/1@ann", "source/s1"}),
         (None, {f"{role}/{peer}" for role, peer in EVERYTHING}),
     ],
