@@ -15,7 +15,10 @@ from registration.queries.providers import Function, Relation
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """``units``: bits of the units whose columns it has.  ``equal``: the two ``alias.column`` of an
-    equality of columns, else ().  ``applications``: bits of ``QueryGraph.applications`` it needs."""
+    equality of columns, else ().  ``applications``: bits of ``QueryGraph.applications`` it needs.
+
+    It holds for rows of the whole block (``WHERE``, or ``ON`` of an inner join outside of all outer
+    joins), so the optimiser keeps it above outer joins that make its columns null."""
 
     units: int
     text: str

@@ -31,13 +31,20 @@ class PlanNode:
     ``site``: the cycle provider.  ``index``: of the unit, application, unnest or predicate of the
     query graph that the operator is about, -1 where it is about none.  ``text``: as people read
     it.  ``width``: bytes a row.  A ``send`` has the site it sends from, its ``receive`` is above it
-    at the site of the receiver."""
+    at the site of the receiver.
+
+    ``kind`` of a join: inner, cross, or the kind of an outer join, whose ``index`` is its place
+    in ``QueryGraph.outer``.  An inner join has the first of its predicates, each other one is a
+    ``select`` above it; so is a predicate of one unit above its scan.  The root of a block is a
+    ``project`` (output columns, having, distinct, order, limit), above a ``nest`` where it groups.
+    """
 
     operator: str
     site: CycleProvider
     figures: Figures
     inputs: tuple[PlanNode, ...] = ()
     index: int = -1
+    kind: str = ""
     relation: Relation | None = None
     function: Function | None = None
     text: str = ""
