@@ -209,17 +209,12 @@ class Returned(NamedTuple):
 
 class About(NamedTuple):
     """A dear expression about one node, which many profiles may have: the context node, or that of
-    a variable."""
+    a variable.  ``is_part``: it is a part of a constructor, about the element of the binding, and
+    its text is kept instead of its values."""
 
     expression: ast.Expression
     variable: str
-
-
-class BindingPart(NamedTuple):
-    """A part of a constructor that knows the element of a binding, by the variable of this name."""
-
-    name: str
-    part: ast.Expression
+    is_part: bool = False
 
 
 _RETURNED_MAX = 4_096
@@ -258,7 +253,7 @@ class Holder(Protocol):
     scratch: op.Scratch
 
     def symbol(self, test: ast.NameTest) -> int: ...
-    def shared(self, expression: ast.Expression | About | BindingPart) -> op.Operator: ...
+    def shared(self, expression: ast.Expression | About) -> op.Operator: ...
 
 
 class NotCompiled(Exception):
@@ -290,15 +285,12 @@ class Compiler:
         """An expression whose variables are in scope."""
         return _COMPILED[type(expression)](self, expression, scope)
 
-    def once(self, expression: ast.Expression | Returned | About | BindingPart) -> op.Operator:
+    def once(self, expression: ast.Expression | Returned | About) -> op.Operator:
         """An expression without free variables, made for all who ask for it."""
         if isinstance(expression, Returned):
             return self._result(*expression)
         if isinstance(expression, About):
-            return self._remembered(*expression)
-        if isinstance(expression, BindingPart):
-            scope = {expression.name: self._scratch.binding}
-            return returns.BindingPart(self.operator(expression.part, scope))
+            return self._about(*expression)
         operator = self.operator(expression)
         if _is_shared(expression):
             return op.OncePerMessage(self._scratch, operator)
@@ -306,7 +298,10 @@ class Compiler:
             return op.Remembered(self._scratch, operator, users=2)
         return operator
 
-    def _remembered(self, expression: ast.Expression, variable: str) -> op.Operator:
+    def _about(self, expression: ast.Expression, variable: str, is_part: bool) -> op.Operator:
+        if is_part:
+            scope = {variable: self._scratch.binding}
+            return returns.BindingPart(self.operator(expression, scope))
         if not variable:
             return op.Remembered(self._scratch, self.operator(expression))
         node = self._variable()
@@ -1042,7 +1037,7 @@ class Compiler:
         is_bound = [*scope.values()] == [self._scratch.binding]
         if is_bound and not (isinstance(part, _MAKERS) or self._is_shared(part)):
             (name,) = scope
-            return self._holder.shared(BindingPart(name, part))
+            return self._holder.shared(About(part, name, is_part=True))
         return self._part(part, scope)
 
     def _markup(self, expression: ast.Markup, scope: Scope) -> op.Operator:

@@ -10,7 +10,7 @@ from yfilter.language.nodes import DOCUMENT, DynamicError, Node, Value, Variable
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.query_ast import Expression, NameTest
 from yfilter.operators import operators as op
-from yfilter.operators.compiler import About, BindingPart, Compiler
+from yfilter.operators.compiler import About, Compiler
 
 _NONE: Variables = {}
 
@@ -35,7 +35,7 @@ class Evaluation:
         self.scratch.restart()
         self.scratch.strict = strict
         self._known: dict[tuple[object, ...], tuple[Expression, op.Operator, dict[str, Any]]] = {}
-        self._shared: dict[Expression | About | BindingPart, op.Operator] = {}
+        self._shared: dict[Expression | About, op.Operator] = {}
         self._has_new_names = False
 
     def renew(self) -> None:
@@ -94,7 +94,7 @@ class Evaluation:
         symbol: int = self._table.new_symbol(test)
         return symbol
 
-    def shared(self, expression: Expression | About | BindingPart) -> op.Operator:
+    def shared(self, expression: Expression | About) -> op.Operator:
         found = self._shared.get(expression)
         if found is None:
             found = self._shared[expression] = Compiler(self, strict=self._strict).once(expression)

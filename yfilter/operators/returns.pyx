@@ -245,23 +245,16 @@ cdef class PartOf(Operator):
         return writer.put_markup(markup) if markup else 0
 
 
-cdef int _parts_made = 0
-
-
 @cython.final
 cdef class BindingPart(Operator):
     """A part of constructors that depends on the element of the binding alone: one operator for
     all profiles that have it, whose text a ResultWriter keeps for each element."""
 
     cdef Operator operand
-    cdef long long number
 
     def __init__(self, operand: Operator) -> None:
-        global _parts_made
         super().__init__((operand,))
         self.operand = operand
-        _parts_made += 1
-        self.number = _parts_made
 
     cdef object value(self, long long node):
         return self.operand.value(node)
@@ -731,7 +724,7 @@ cdef class ResultWriter(Output):
         self._xml.used = 0
         self._kept = 0
         self._remembered: dict[Result, dict[object, tuple[int, int, list[bytes]]]] = {}
-        self._part_texts: dict[int, PartText] = {}
+        self._part_texts: dict[BindingPart, dict[int, PartText]] = {}
         self._copy_columns = None
         self._copies: list[int] = []
 
@@ -909,10 +902,13 @@ cdef class ResultWriter(Output):
         cdef PartText text
         if self._around is not _NOWHERE or self.mode == AS_DOCUMENTS:
             return part.operand.write(node, self)
-        cdef long long key = (part.number << 32 | _position(scratch.binding.node)) << 2
+        cdef dict texts = self._part_texts.get(part)
+        if texts is None:
+            texts = self._part_texts[part] = {}
+        cdef long long key = <long long>_position(scratch.binding.node) << 2
         if self.mode == AS_STRINGS:
             key += 1 + self._where
-        known = self._part_texts.get(key)
+        known = texts.get(key)
         if known is not None:
             text = known
             scratch.visit(text.visits)
@@ -928,7 +924,7 @@ cdef class ResultWriter(Output):
         part.operand.write(node, self)
         if self._attributes != attributes:
             return 0
-        text = self._part_texts[key] = PartText()
+        text = texts[key] = PartText()
         text.octets = self._xml.part(start + (in_tag and not self.in_tag), self._xml.used)
         text.visits, text.tuples = self._visits() - visits, tuples - scratch._tuples_left
         text.count, text.after_atom = self.count - count, self.after_atom
