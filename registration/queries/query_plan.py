@@ -28,7 +28,7 @@ class Figures:
 class PlanNode:
     """``operator``: scan wrap apply select project join union nest unnest send receive block.
 
-    ``site``: the cycle provider.  ``index``: of the unit, application, unnest or predicate of the
+    ``site``: the cycle provider.  ``index``: of the unit, step or predicate of the
     query graph that the operator is about, -1 where it is about none.  ``text``: as people read
     it.  ``width``: bytes a row.  A ``send`` has the site it sends from, its ``receive`` is above it
     at the site of the receiver.
