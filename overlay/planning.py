@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from overlay.errors import TopologyError
 from overlay.toml_table import Text
 
 
@@ -32,3 +33,8 @@ class PlanningOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """seconds for which there must be a reason, without many changes meanwhile"""
     between_s: Annotated[float, Meta(ge=0, le=31_536_000)] = 3_600.0
     """seconds between two plans, at least"""
+
+    def __post_init__(self) -> None:
+        for name in self.conf:
+            if not name.startswith("spark."):
+                raise TopologyError("", f'conf."{name}"', 'settings of Spark begin with "spark."')

@@ -48,6 +48,15 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         raise TopologyError(file, "", "is not valid TOML: nested too deeply") from None
 
 
+def line_said(text: str, key: str) -> str:
+    """Where a file has the key of a map, which ends ``key`` in quotes: "line 7: "; else ""."""
+    if not key.endswith('"'):
+        return ""
+    name = re.escape(key[:-1].rpartition('."')[2])
+    found = re.search(rf"""^[ \t]*["']{name}["'][ \t]*=""", text, re.MULTILINE)
+    return f"line {text.count(chr(10), 0, found.start()) + 1}: " if found else ""
+
+
 def read_record(given: object, kind: type[S], file: str, key: str = "") -> S:
     """The table ``key`` of a file ("" for the whole file); TopologyError."""
     try:
@@ -131,4 +140,6 @@ def _refusal(error: ValidationError, given: Any, kind: Any, file: str, key: str)
             is_plain = unknown.isprintable() and len(unknown) <= 80
             where = [*where, unknown if is_plain else quote(unknown)]
             reason = f"unknown key{did_you_mean(unknown, fault.expected.split(', '))}"
+        elif isinstance(found.value, dict) and "str" in found.why:
+            reason = f"{reason}; a key with dots is written in quotes"
     return TopologyError(file, ".".join(filter(None, where)), reason)

@@ -59,7 +59,7 @@ from overlay.oidc import OidcOptions
 from overlay.planning import PlanningOptions
 from overlay.state_directory import KNOWN_NETWORKS, state_directory
 from overlay.stores import TRIAL, StoreOptions
-from overlay.toml_table import Text, read_record, read_toml, toml_lines, toml_text
+from overlay.toml_table import Text, line_said, read_record, read_toml, toml_lines, toml_text
 from overlay.unfit import did_you_mean, quote
 
 __all__ = [
@@ -293,7 +293,7 @@ def parse_topology(text: str, file: str) -> Topology:
         topology = read_record(_with_defaults(entries, file), Topology, file)
         _check(topology)
     except TopologyError as error:
-        key, reason = error.key, error.reason
+        key, reason = error.key, f"{line_said(text, error.key)}{error.reason}"
         if isinstance(node, dict):
             key, reason = (of.replace("registration[0]", "registration") for of in (key, reason))
         raise TopologyError(file, key, reason) from None

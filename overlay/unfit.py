@@ -21,7 +21,8 @@ _NOTHING = frozenset({NoneType, UnsetType})
 
 class Unfit(NamedTuple):
     """A ``value`` that msgspec has refused, and ``why`` in its words, "" for a field that is not
-    there.  ``path`` leads to it: names of fields, places in lists, "..." in a map."""
+    there.  ``path`` leads to it: names of fields, places in lists, the key in a map, "..." where
+    it cannot be told."""
 
     path: list[str | int]
     value: Any
@@ -29,9 +30,14 @@ class Unfit(NamedTuple):
 
     @property
     def where(self) -> str:
-        """As ``broker[2].listen``."""
-        steps = (f".{s}" if isinstance(s, str) and s != "..." else f"[{s}]" for s in self.path)
-        return "".join(steps).removeprefix(".")
+        """As ``broker[2].listen`` or ``conf."spark.cores.max"``."""
+        return "".join(map(_step, self.path)).removeprefix(".")
+
+
+def _step(step: str | int) -> str:
+    if isinstance(step, int) or step == "...":
+        return f"[{step}]"
+    return f".{step}" if re.fullmatch(r"[\w-]+", step) else f".{quote(step)}"
 
 
 def unfit(error: ValidationError, given: Any) -> Unfit:
@@ -41,6 +47,8 @@ def unfit(error: ValidationError, given: Any) -> Unfit:
     path: list[str | int] = []
     for name, place in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", way):
         path.append(int(place) if place.isdecimal() else name or place)
+        if place == "..." and isinstance(given, dict):
+            path[-1] = _key_of(given, why)
         try:
             given = given[path[-1]]
         except (KeyError, IndexError, TypeError):
@@ -50,6 +58,14 @@ def unfit(error: ValidationError, given: Any) -> Unfit:
     return Unfit(path, given, why)
 
 
+def _key_of(given: Mapping[Any, Any], why: str) -> str:
+    """Of the first value of the type that msgspec has not expected; "..." where there is none."""
+    got = why.rpartition("got `")[2].rstrip("`")
+    found = (key for key, value in given.items() if _KINDS.get(type(value)) == got)
+    return next((key for key in found if isinstance(key, str)), "...")
+
+
+_KINDS = {bool: "bool", int: "int", float: "float", str: "str", list: "array", dict: "object"}
 WORDS: Mapping[str, str] = {
     "str": "a string",
     "bytes": "bytes",
@@ -169,7 +185,7 @@ def type_at(hint: Any, path: Iterable[str | int]) -> Any:
         elif isinstance(step, int) and inner and len(inner) > step and ... not in inner:
             hint = inner[step]
         else:
-            hint = inner[-1 if step == "..." else 0] if inner else Any
+            hint = inner[-1 if step == "..." or get_origin(hint) is dict else 0] if inner else Any
     return hint
 
 

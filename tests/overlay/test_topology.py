@@ -631,3 +631,27 @@ def test_settings_of_spark_are_a_table_that_may_be_empty() -> None:
     for text in ("[planning]\nauto = false\n", '[planning.conf]\n"spark.executor.memory" = "4g"\n'):
         topology = parse_topology(f"{PAIR}\n{text}", "pair.toml")
         assert parse_topology(to_toml(topology), "again.toml") == topology
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (
+            '"spark.executor.memory" = 4',
+            '."spark.executor.memory": line {}: must be a string, not 4',
+        ),
+        ('"spark.ui.enabled" = false', '."spark.ui.enabled": line {}: must be a string, not False'),
+        (
+            'spark.executor.memory = "4g"',
+            ".spark: must be a string, not a table; a key with dots is written in quotes",
+        ),
+        (
+            '"executor.memory" = "4g"',
+            '."executor.memory": line {}: settings of Spark begin with "spark."',
+        ),
+    ],
+)
+def test_a_wrong_setting_of_spark_is_told_by_its_name_and_line(line: str, reason: str) -> None:
+    text = f'{PAIR}\n[planning.conf]\n"spark.cores.max" = "2"\n{line}\n'
+    wanted = f"net.toml: planning.conf{reason.format(text.count(chr(10)))}"
+    assert refusal(text) == wanted
