@@ -133,9 +133,9 @@ SEEN = {
 
 
 def test_the_simulation_really_cuts() -> None:
-    """Which seeds show what depends on sizes of messages: on, until all has been seen."""
+    """The seeds that show it depend on sizes of messages: known ones first, then others."""
     seen: Counter[str] = Counter()
-    for seed in (37, 15, 18, 27, 16, 52, 12, 86, *range(13, 60)):
+    for seed in (10, 18, 27, 12, *range(13, 60)):
         scenario = run(seed)
         for node in scenario.net.nodes.values():
             if isinstance(node.core, BrokerCore):
