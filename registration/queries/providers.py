@@ -13,6 +13,19 @@ from datetime import datetime
 NAMESPACE = "urn:onyx:query:1#"
 CLIENT = "urn:onyx:query:client"
 """The asking process as a cycle provider, where no catalog describes it."""
+FORMATS = ("parquet", "csv", "json", "jdbc", "archive", "files", "query")
+"""Of relations; the location of a ``query`` is its text."""
+WRAPPED = (("path", "string"), ("content", "binary"))
+"""The columns of a ``files`` relation, which its wrapper takes."""
+RIGHTS: Mapping[str, tuple[str, ...]] = {
+    "read": ("Relation", "DataProvider"),
+    "execute": ("Function", "FunctionProvider"),
+    "load": ("Function", "FunctionProvider", "CycleProvider"),
+    "use": ("CycleProvider",),
+}
+"""The classes of the resources that each right is about."""
+FLOWING = ("Relation", "DataProvider", "Function", "FunctionProvider")
+"""The classes of the resources whose rows or code flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +128,14 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """``subject``: ``user/NAME``, ``group/NAME``, ``anonymous`` or ``*``.  A resource that some
-    permission names for a right is open to the subjects named so, any other to everybody."""
+    """``subject``: ``user/NAME``, ``group/NAME``, ``*`` (all who have shown who they are) or
+    ``anonymous`` (all).  A resource that some permission names for a right is open to the subjects
+    named so, any other to everybody.  One that was not clear has "" for its subject, which nobody
+    is, or for its right, which is then each of RIGHTS."""
 
     uri: str
     subject: str
-    right: str  # read, execute, load, use
+    right: str
     resource: str
 
 
@@ -150,6 +165,18 @@ class Market:
     links: tuple[Link, ...] = ()
     permissions: tuple[Permission, ...] = ()
     flows: tuple[Flow, ...] = ()
+
+    @property
+    def sites(self) -> tuple[CycleProvider, ...]:
+        """All cycle providers in the order of their URIs, the asking process among them."""
+        found = {each.uri: each for each in (*self.cycle_providers.values(), self.client)}
+        return tuple(found[uri] for uri in sorted(found))
+
+    @property
+    def client(self) -> CycleProvider:
+        """The asking process: the cycle provider without a port whose URI is the first."""
+        own = (each for each in self.cycle_providers.values() if each.port is None)
+        return min(own, key=lambda each: each.uri, default=CycleProvider(CLIENT, "client"))
 
     def relation(self, name: str) -> Relation | None:
         """By its name in SQL; case as registered."""
