@@ -37,6 +37,7 @@ VERBS = {
     "topology": "check or show a topology file, or make a running network follow it",
     "taxonomy": "say which classes are below which",
     "metadata": "keep metadata, and cache what rules ask of it",
+    "function": "pack, sign and validate functions for queries",
     "access": "say who may do what",
     "token": "let clients in without a certificate",
     "audit": "show who has changed who may do what, the network's shape, or a source",

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -94,6 +94,17 @@ class Work:
         return hashlib.sha256(self.archive + model.encode()).hexdigest()
 
 
+class Used(NamedTuple):
+    """What a function has taken so far: rows and bytes both ways, seconds of processor, and
+    megabytes at most on top of those of the idle process."""
+
+    rows: float
+    rows_made: float
+    bytes_made: float
+    seconds: float
+    megabytes: float
+
+
 class FunctionRunner:
     """A context manager.  Invariant: after an exception the process is gone."""
 
@@ -106,7 +117,8 @@ class FunctionRunner:
             hint = "the provider may allow it: onyx provider serve --allow-weak-sandbox"
             raise QueryRefused("no-resources", reason, work.function.uri, hint=hint)
         self._function = function = work.function
-        self._rows = self._bytes = 0.0  # given, made
+        self._rows = self._rows_made = self._bytes = 0.0
+        self._began, self._idle = 0.0, 0
         self._given = arrow_schema(function.inputs)
         self._made = arrow_schema(function.outputs)
         self._file = _kept(work.archive)
@@ -148,9 +160,10 @@ class FunctionRunner:
 
     def _bound_memory(self) -> None:
         if sys.platform == "linux":
-            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[0])
+            pages, resident = Path(f"/proc/{self._process.pid}/statm").read_text().split()[:2]
+            self._idle = int(resident) * resource.getpagesize()
             more = int(FACTOR * self._function.megabytes * (1 << 20)) + 64 * GRACE_BYTES
-            limit = pages * resource.getpagesize() + more
+            limit = int(pages) * resource.getpagesize() + more
             resource.prlimit(self._process.pid, resource.RLIMIT_AS, (limit, limit))
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -182,6 +195,16 @@ class FunctionRunner:
             self.close()
             raise
 
+    def used(self) -> Used:
+        """Since the start; memory is 0 where the system does not tell it."""
+        megabytes = 0.0
+        if sys.platform == "linux":
+            status = Path(f"/proc/{self._process.pid}/status").read_text()
+            most = int(status.partition("VmHWM:")[2].split()[0]) << 10
+            megabytes = max(0, most - self._idle) / (1 << 20)
+        seconds = self._seconds() - self._began
+        return Used(self._rows, self._rows_made, self._bytes, seconds, megabytes)
+
     def _allow(self, rows: int) -> None:
         self._rows += rows
         self._allowed = (
@@ -197,6 +220,7 @@ class FunctionRunner:
         if self._function.kind == "scalar" and batch.num_rows != rows:
             raise self._failed(f"{batch.num_rows} values came back for {rows} rows")
         self._bytes += len(payload)
+        self._rows_made += batch.num_rows
         width = self._function.bytes_per_row
         if width is not None:
             bound = FACTOR * self._rows * self._function.rows_per_row * width + GRACE_BYTES
@@ -265,8 +289,6 @@ class FunctionRunner:
                 raise self._over(f"it took {used:.1f} s of processor, {allowed:.1f} s are allowed")
             if time.monotonic() > last:
                 raise self._over(f"nothing came for {PATIENCE_SECONDS:g} s")
-
-    _began = 0.0
 
     def _over(self, reason: str) -> FunctionStopped:
         return FunctionStopped("function-over-cost", f"{self._function.name}: {reason}")

@@ -67,7 +67,7 @@ def main() -> None:
     setup = json.loads(_read()[1])
     confine(setup["folders"])
     sys.path[:] = setup["path"]
-    sys.stdout = sys.stderr = _Nowhere()  # type: ignore[assignment]
+    sys.stdout = sys.stderr = _Nowhere()
     sys.meta_path.insert(0, _WithoutPandas())
     pa = _arrow()
     given, made = (
