@@ -48,6 +48,11 @@ class MetadataCache(RepositoryCache):
         finally:
             self._connection.set_progress_handler(None, 0)
 
+    def version(self) -> tuple[int, int]:
+        """Another one after each change, by this process or by another."""
+        (by_others,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return by_others, self._connection.total_changes
+
     def close(self) -> None:
         self._connection.close()
 

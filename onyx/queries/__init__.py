@@ -1,1 +1,15 @@
-"""ObjectGlobe (seed 001): queries over what many providers have, with all that they touch."""
+"""ObjectGlobe (seed 001): queries over data that many providers have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from formats.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from onyx.queries.catalog import Catalog
+
+__all__ = ["Catalog"]
+
+# PERF: a cycle provider looks nothing up, and a command that lists providers runs nothing.
+__getattr__ = lazy_names(__name__, {"onyx.queries.catalog": "Catalog"})

@@ -327,6 +327,10 @@ class RepositoryCache:
         lines, _ = self._statements.n_triples(numbers)
         return "".join(line for some in lines.values() for line in some)
 
+    def statements(self) -> StatementTables:
+        """All that is said, to read: local metadata too."""
+        return StatementTables(self._tables, self.schema, is_fixed=True)
+
     def count(self) -> int:
         """How many resources the provider said something of."""
         query = f"SELECT count(*) FROM subjects WHERE doc = {GLOBAL}"

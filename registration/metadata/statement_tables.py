@@ -268,6 +268,45 @@ class StatementTables:
                 found.setdefault(resource, set()).add(target)
         return found
 
+    def referring(self, resources: Collection[int], prop: str) -> set[int]:
+        """The resources whose property leads to one of these."""
+        found: set[int] = set()
+        for some, places in _portions(list(resources)):
+            where = f"WHERE prop = {self.name(prop)} AND ref IN ({places}) AND ref != 0"
+            rows = self._tables.execute(f"SELECT res FROM statements {where}", some)
+            found.update(number for (number,) in rows)
+        return found
+
+    def with_value(self, prop: str, values: Sequence[str]) -> set[int]:
+        """The resources of which a property is one of these literals."""
+        found: set[int] = set()
+        for some, places in _portions(values):
+            where = f"WHERE prop = {self.name(prop)} AND ref = 0 AND value IN ({places})"
+            rows = self._tables.execute(f"SELECT res FROM statements {where}", some)
+            found.update(number for (number,) in rows)
+        return found
+
+    def of_classes(self, classes: Sequence[str], of: Collection[int] | None = None) -> list[int]:
+        """The resources of one of these classes, or those ``of`` them."""
+        names = ",".join(str(self.name(each)) for each in classes)
+        query = f"SELECT DISTINCT res FROM types WHERE class IN ({names})"
+        if of is None:
+            return [number for (number,) in self._tables.execute(query)]
+        return [
+            number
+            for some, places in _portions(list(of))
+            for (number,) in self._tables.execute(f"{query} AND res IN ({places})", some)
+        ]
+
+    def below(self, namespace: str) -> set[int]:
+        """The resources of which something is said by a property or a class of a namespace."""
+        names = [str(each) for name, each in self._names.items() if name.startswith(namespace)]
+        found: set[int] = set()
+        for table, column in (("statements", "prop"), ("types", "class")):
+            query = f"SELECT DISTINCT res FROM {table} WHERE {column} IN ({','.join(names)})"
+            found.update(number for (number,) in self._tables.execute(query))
+        return found
+
     def values(self, resources: Sequence[int], prop: str) -> Iterator[tuple[int, str]]:
         """The values of a property as texts; a reference as its URI."""
         for some, places in _portions(resources):
