@@ -1,11 +1,11 @@
 """Which tests stay together when several processes share them (``pytest -n``, ``make test``).
 
-A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark or a
-network of processes are one process's work: each is started once, and no two of these networks are
-up side by side.  So are those of faults, which wait more than they work, and go on beside the
-others.  These two are begun first, as they take longest, then other files with slow tests.
-Simulations, each test from its own seeds, come last and go wherever there is time, so that all
-processes are done at the same time.
+A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark are
+one process's work, whose session all of them share.  Files that need a network of processes are
+another's, so that no two of these networks are up side by side.  Tests of faults, which wait more
+than they work, are a third's.  These three groups are begun first, as they take longest, then other
+files with slow tests.  Simulations, each test from its own seeds, come last and go wherever there
+is time, so that all processes are done at the same time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-TOGETHER = {
-    "processes": (
-        *("tests/registration/spark/", "tests/onyx/spark/", "tests/onyx/test_"),
-        "tests/benchmarks/test_network.py",
+TOGETHER = {  # each file belongs to the first that names it
+    "spark": (
+        *("tests/onyx/spark/", "tests/registration/spark/"),
+        *(f"tests/onyx/test_{each}.py" for each in ("archives", "auto_planning", "cli_planning")),
     ),
+    "processes": ("tests/onyx/test_", "tests/benchmarks/test_network.py"),
     "faults": ("tests/survival/",),
 }
 APART = ("tests/simulation/",)
