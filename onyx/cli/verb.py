@@ -37,6 +37,7 @@ VERBS = {
     "topology": "check or show a topology file, or make a running network follow it",
     "taxonomy": "say which classes are below which",
     "metadata": "keep metadata, and cache what rules ask of it",
+    "provider": "check and list catalogs of what providers offer to queries",
     "function": "pack, sign and validate functions for queries",
     "access": "say who may do what",
     "token": "let clients in without a certificate",

@@ -64,7 +64,12 @@ class Catalog:
     def read(cls, *files: str | Path) -> Catalog:
         """UnreadableInput; MessageRefused where a document, or all together, are none: with the
         file, and in RDF/XML with the place."""
-        return cls(_documents(files), None).checked()
+        return cls.unchecked(*files).checked()
+
+    @classmethod
+    def unchecked(cls, *files: str | Path) -> Catalog:
+        """The same with ``faults``, as a cache may have them; each document is one by itself."""
+        return cls(_documents(files), None)
 
     @classmethod
     def of(cls, cache: MetadataCache, *files: str | Path) -> Catalog:

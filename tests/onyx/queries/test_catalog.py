@@ -61,19 +61,12 @@ def cache_of(folder: Path, *turtles: str) -> Iterator[MetadataCache]:
         provider.put_schema(VOCABULARY.read_bytes(), TURTLE)
         for number, turtle in enumerate(turtles):
             provider.register({f"http://e/{number}": (HEAD + turtle).encode()}, TURTLE)
-        for of_class in CLASSES:
-            provider.add_rule("L1", f"search {of_class} r register r")
+        provider.add_rule("L1", "search Entry e register e")
         messages = provider.changes("L1")
     with MetadataCache(folder / "l1.onyx", "L1") as cache:
         for message in messages:
             cache.apply(message)
         yield cache
-
-
-CLASSES = (
-    *("DataProvider", "FunctionProvider", "CycleProvider", "Relation", "Function"),
-    *("Link", "Permission", "Flow"),
-)
 
 
 # --- files ------------------------------------------------------------------------------------

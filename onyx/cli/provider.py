@@ -1,0 +1,172 @@
+"""``onyx provider``: catalogs of providers (ObjectGlobe, 2 and 2.2)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from formats.errors import Fault
+from onyx.cli.values import counted, print_json, say, table
+from onyx.cli.verb import JSON, NOTHING, Run, Subparsers, Takes, add_noun, add_verb
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.queries.catalog import VOCABULARY, Catalog
+from registration.queries.compatibility import Compatibility
+from registration.queries.providers import Market
+
+DETAILS = """\
+Providers offer relations, functions and machines to queries (onyx query). A catalog says
+which there are, with schemas, statistics, cost models, prices, and the rules of who may use
+them and where rows and code may go: RDF documents, in files or in a metadata cache.
+docs/queries.md has the vocabulary."""
+
+EXAMPLES = """\
+  onyx provider check market.ttl
+  onyx provider list --catalog market.ttl --as ann
+  onyx provider list --cache l1.onyx --json
+"""
+CATALOG: dict[str, str | None] = {
+    "--catalog FILE...": "RDF with what providers offer; repeatable, the later ones count",
+    "--cache FILE": "a metadata cache with it (onyx metadata cache), behind the files",
+}
+AS: dict[str, str | None] = {
+    "--as USER =": "as this user may use it (default: as one who does not show who they are)",
+    "--group GROUP...": "of which the user is one; repeatable",
+}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    subverbs = add_noun(subparsers, "provider", details=DETAILS, examples=EXAMPLES)
+    commands: tuple[tuple[str, str, Run, Takes], ...] = (
+        (
+            "check",
+            "say what is wrong with catalogs, all together",
+            run_check,
+            {"files FILE...": "a catalog"},
+        ),
+        ("schema", "print the vocabulary of catalogs, in Turtle", run_schema, NOTHING),
+        ("list", "show what there is for queries, and where", run_list, CATALOG | AS),
+    )
+    for name, summary, run, takes in commands:
+        add_verb(subverbs, name, summary, run, {**takes, **JSON} if takes else takes)
+
+
+@contextmanager
+def catalog_of(arguments: argparse.Namespace) -> Iterator[Catalog]:
+    """The catalog that CATALOG names."""
+    if arguments.cache is None:
+        if not arguments.catalog:
+            raise UsageError("give --catalog FILE, or --cache FILE")
+        yield Catalog.read(*arguments.catalog)
+        return
+    # PERF: a catalog of files needs no SQLite.
+    from onyx.metadata.cache import MetadataCache  # noqa: PLC0415
+
+    if not Path(arguments.cache).is_file():
+        raise UnreadableInput(f"there is no cache {arguments.cache}")
+    with MetadataCache(arguments.cache) as cache:
+        yield Catalog.of(cache, *arguments.catalog)
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    catalog = Catalog.unchecked(*arguments.files)
+    faults = catalog.faults()
+    for fault in faults:
+        _tell_fault(arguments, fault)
+    market = catalog.market
+    counts = {
+        "relations": len(market.relations),
+        "functions": len(market.functions),
+        "cycle_providers": len(market.cycle_providers),
+        "rules": len(market.permissions) + len(market.flows),
+    }
+    if arguments.json:
+        print_json({**counts, "faults": len(faults)})
+    else:
+        words = [counted(count, name[:-1].replace("_", " ")) for name, count in counts.items()]
+        say(f"{', '.join(words)}; {counted(len(faults), 'fault')}")
+    return EXIT_DATA if faults else EXIT_OK
+
+
+def _tell_fault(arguments: argparse.Namespace, fault: Fault) -> None:
+    if arguments.json:
+        print_json(fault.facts())
+    else:
+        print(fault if not fault.hint else f"{fault}\n    {fault.hint}", flush=True)
+
+
+def run_schema(_arguments: argparse.Namespace) -> None:
+    print(VOCABULARY.read_text(encoding="utf-8"), end="")
+
+
+def run_list(arguments: argparse.Namespace) -> None:
+    with catalog_of(arguments) as catalog:
+        market = catalog.market
+        for fault in catalog.faults():
+            say(f"left out: {fault}")
+    may = Compatibility(market, getattr(arguments, "as"), arguments.group)
+    for kind, rows in _listed(market, may).items():
+        if arguments.json:
+            for row in rows:
+                print_json({"entry": kind, **row})
+        elif rows:
+            heading = [kind.upper(), *(name.upper() for name in list(rows[0])[1:])]
+            print(table(heading, [[*map(_cell, row.values())] for row in rows]), end="\n\n")
+
+
+def _listed(market: Market, may: Compatibility) -> dict[str, list[dict[str, object]]]:
+    """Facts by kind; ``at``: the names of cycle providers where the user may have it."""
+
+    def names(mask: int) -> list[str]:
+        return [site.name for at, site in enumerate(may.sites) if mask >> at & 1]
+
+    open_to_user = names(may.execute_mask)
+    relations = sorted(market.relations.values(), key=lambda each: each.name)
+    functions = sorted(market.functions.values(), key=lambda each: (each.name, each.uri))
+    return {
+        "cycle provider": [
+            {
+                "name": each.name,
+                "address": f"{each.host}:{each.port}" if each.port else "",
+                "memory": each.memory_megabytes,
+                "cores": each.cores,
+                "price_per_second": each.price_per_second,
+                "usable": each.name in open_to_user,
+            }
+            for each in may.sites
+        ],
+        "relation": [
+            {
+                "name": each.name,
+                "format": each.format,
+                "columns": [f"{column.name} {column.type}" for column in each.columns],
+                "rows": each.rows,
+                "bytes": each.bytes,
+                "read_at": names(may.read_mask(each.uri)),
+                "rows_at": names(may.flow_mask(each.uri)),
+            }
+            for each in relations
+        ],
+        "function": [
+            {
+                "name": each.name,
+                "provider": market.function_providers[each.provider].name,
+                "kind": each.kind,
+                "takes": [f"{name} {form}" for name, form in each.inputs],
+                "gives": [f"{name} {form}".strip() for name, form in each.outputs],
+                "at": names(may.function_mask(each.uri)),
+                "certified": each.certificate is not None,
+            }
+            for each in functions
+        ],
+        "forbidden": [each._asdict() for each in may.denials()],
+    }
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    return ", ".join(value) or "-" if isinstance(value, list) else value

@@ -1,0 +1,54 @@
+"""docs/queries.md says what is so: its catalog, its program, its tables and its codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from formats.graph.rdf_schema import local_name
+from onyx.cli.main import main
+from onyx.queries.catalog import VOCABULARY, providers_schema
+from registration.queries.providers import FORMATS, NAMESPACE, RIGHTS
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "queries.md").read_text(encoding="utf-8")
+BLOCKS: dict[str, list[str]] = {}
+for kind, body in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+    BLOCKS.setdefault(kind, []).append(body)
+
+
+@pytest.fixture(autouse=True)
+def catalog_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "market.ttl"
+    file.write_text(BLOCKS["turtle"][0])
+    return file
+
+
+def test_the_program_prints_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(BLOCKS["python"][0], "docs/queries.md", "exec"), {})
+    assert capsys.readouterr().out == BLOCKS["text"][0]
+
+
+def test_the_catalog_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["provider", "check", "market.ttl"]) == 0
+    assert "0 faults" in capsys.readouterr().err
+
+
+def test_the_vocabulary_is_described_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    words = set(re.findall(r"`(\w+)`", PAGE))
+    said = [*providers_schema().classes, *providers_schema().properties]
+    left_out = {"Named", "Provider", "Entry", "Column", "ServerInformation", "report"}
+    assert {local_name(each) for each in said if each.startswith(NAMESPACE)} - words == left_out
+    assert {*FORMATS, *RIGHTS} <= words
+    assert main(["provider", "schema"]) == 0
+    assert capsys.readouterr().out == VOCABULARY.read_text()
+
+
+def test_codes_are_those_of_the_reader() -> None:
+    source = (ROOT / "registration/queries/market_reader.py").read_text(encoding="utf-8")
+    codes = set(re.findall(r'"((?:[a-z]+-)+[a-z]+|missing)"', source)) | {"bad-schema"}
+    table = PAGE[PAGE.index("## Faults") :]
+    assert codes <= set(re.findall(r"`([a-z-]+)`", table))
