@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
+
+from onyx.queries.functions import digest_of, pack
 
 HERE = Path(__file__).parent
 QUERY = """\
@@ -59,8 +59,9 @@ def make(folder: Path, rows: int = 200, ports: tuple[int, int] = (7301, 7302)) -
     }
     (folder / "functions").mkdir(exist_ok=True)
     for source in sorted((HERE / "functions").iterdir()):
-        packed = _pack(source, folder / "functions" / f"{source.name}.zip")
-        said[f"digest_{source.name}"] = f"sha256:{sha256(packed).hexdigest()}"
+        packed = pack(source)
+        (folder / "functions" / f"{source.name}.zip").write_bytes(packed)
+        said[f"digest_{source.name}"] = digest_of(packed)
     text = (HERE / "figure1.ttl").read_text(encoding="utf-8")
     for name, value in said.items():
         text = text.replace(f"{{{name}}}", str(value))
@@ -93,14 +94,6 @@ def _write_t(file: Path, rows: int, random: Random) -> None:
 
 def _picture(random: Random) -> bytes:
     return b"P5 %d %d 255\n" % (SIDE, SIDE) + random.randbytes(SIDE * SIDE)
-
-
-def _pack(source: Path, archive: Path) -> bytes:
-    """The same bytes each time."""
-    with zipfile.ZipFile(archive, "w") as packed:
-        for file in sorted(source.glob("*.*")):
-            packed.writestr(zipfile.ZipInfo(file.name), file.read_bytes())
-    return archive.read_bytes()
 
 
 def main() -> None:

@@ -180,7 +180,8 @@ class _Reader:
         permissions = self._rules("Permission", self._permission)
         flows = self._rules("Flow", lambda of: self._flow(of, cycles))
         rules = tuple(links.values()), tuple(permissions), tuple(flows)
-        return Market(data, owners, cycles, relations, functions, *rules), self._faults
+        reports = self._all("ValidationReport", lambda of: of.text("report", ""))
+        return Market(data, owners, cycles, relations, functions, *rules, reports), self._faults
 
     # --- resources ------------------------------------------------------------------------
 

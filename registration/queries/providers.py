@@ -7,7 +7,7 @@ are ``PROVIDER.RELATION`` and the plain names of functions; everything else is k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 NAMESPACE = "urn:onyx:query:1#"
@@ -155,7 +155,8 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """All that a catalog holds, by URI; ``relation`` and ``function`` by their names in SQL."""
+    """All that a catalog holds, by URI; ``relation`` and ``functions_named`` by names in SQL.
+    ``reports``: the texts of validation reports, to which ``Function.certificate`` leads."""
 
     data_providers: Mapping[str, DataProvider]
     function_providers: Mapping[str, FunctionProvider]
@@ -165,6 +166,7 @@ class Market:
     links: tuple[Link, ...] = ()
     permissions: tuple[Permission, ...] = ()
     flows: tuple[Flow, ...] = ()
+    reports: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sites(self) -> tuple[CycleProvider, ...]:

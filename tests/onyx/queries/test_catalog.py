@@ -356,3 +356,12 @@ def test_a_lookup_finds_what_a_query_names_and_the_rules_about_it(
         own = catalog.market_for("select * from P1.R2").relation("P1.R2")
         assert own is not None
         assert own.rows == 77
+
+
+def test_the_report_of_a_function_comes_along(tmp_path: Path) -> None:
+    text = SMALL + ':f q:certificate :v . :v a q:ValidationReport ; q:report "{}" .'
+    assert market_of(tmp_path, text).reports == {E + "v": "{}"}
+    with cache_of(tmp_path, text) as cache:
+        market = Catalog.of(cache).market_for("SELECT f(1)")
+        (function,) = market.functions_named("f")
+        assert market.reports[function.certificate or ""] == "{}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 SCALE = 8
+HEAD = re.compile(rb"P5\s(\d+)\s(\d+)\s255\s")
 
 
 def thumbnail(images: pa.Array) -> pa.Array:
@@ -14,10 +17,10 @@ def thumbnail(images: pa.Array) -> pa.Array:
 
 def smaller(image: bytes) -> bytes:
     """Each pixel the mean of SCALE times SCALE; ValueError for another form."""
-    kind, width, height, most, pixels = image.split(maxsplit=4)
-    if (kind, most) != (b"P5", b"255"):
+    head = HEAD.match(image)
+    if head is None:
         raise ValueError("no PGM of 8 bits")
-    columns, rows = int(width), int(height)
+    columns, rows, pixels = int(head[1]), int(head[2]), image[head.end() :]
     if len(pixels) != columns * rows:
         raise ValueError(f"{len(pixels)} pixels, expected {columns * rows}")
     made = bytearray()
