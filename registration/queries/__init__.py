@@ -4,7 +4,10 @@
 
     providers.py      records of the market: relations, functions, machines, links, rules (2.2)
     refusals.py       the one error of queries, with its place
-    sql_reader.py     SQL text -> checked query graph, by an allow list
+    sql_language.py   the part of Spark's SQL that a query may use, as an allow list
+    sql_types.py      types of its expressions
+    sql_names.py      which column of which relation each name in it means
+    sql_reader.py     SQL text -> checked query graph
     query_graph.py    relations, predicates, functions and blocks of a query
     compatibility.py  which relation and function may stand at which machine, as bits (2.2)
     cost_model.py     seconds, money, bytes and memory of an operator at a machine
