@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from math import inf
 
 from registration.queries.join_plans import Chosen, Plans, pairs_of
@@ -32,6 +32,8 @@ class Effort:
 
 
 USUAL_EFFORT = Effort()
+_BLOCKS, _WINDOWS = (6, 5, 4, 3), (12, 10, 8, 7, 6, 5, 4, 3)
+"""Sizes that are tried, the largest first."""
 
 
 def search(plans: Plans, ends: Sequence[int], effort: Effort = USUAL_EFFORT) -> bool:
@@ -92,50 +94,42 @@ def exhaust(plans: Plans, units: Sequence[int], pairs: int, most: int | None = N
 
 def _between(plans: Plans, units: Sequence[int]) -> list[int]:
     """For each unit the numbers of the units next to it."""
-    near = []
-    for unit in units:
-        reach = 0
-        for item, others in enumerate(plans.adjacent):
-            if unit >> item & 1:
-                reach |= others
-        near.append(sum(1 << n for n, other in enumerate(units) if other != unit and reach & other))
-    return near
+    return [
+        sum(1 << n for n, other in enumerate(units) if plans.near(unit) & other) for unit in units
+    ]
 
 
 def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
     """Combines, again and again, the two units whose combination costs least more than they do, or
     has the fewest bytes."""
+
+    def price(one: int, other: int) -> float:
+        rows, width, flow = plans.figures(one | other)
+        low = [each for each in (plans.lowest(one), plans.lowest(other)) if each < inf]
+        if not flow or not low:
+            return inf
+        if not by_cost:
+            return rows * width
+        plans.combine(one | other, [(one, other)])
+        return plans.lowest(one | other) - sum(low)
+
     left = list(units)
-    near = _between(plans, left)
-    price: dict[tuple[int, int], float] = {}
-
-    def cost(one: int, other: int) -> float:
-        known = price.get((one, other))
-        if known is None:
-            rows, width, flow = plans.figures(one | other)
-            if not flow:
-                known = inf
-            elif by_cost:
-                plans.combine(one | other, [(one, other)])
-                below = [low for low in (plans.lowest(one), plans.lowest(other)) if low < inf]
-                known = plans.lowest(one | other) - sum(below)
-            elif plans.lowest(one) < inf or plans.lowest(other) < inf:
-                known = rows * width
-            else:
-                known = inf
-            price[one, other] = known
-        return known
-
+    pairs = [
+        (price(one, other), one, other)
+        for one, other in combinations(left, 2)
+        if plans.near(one) & other
+    ]
     while len(left) > 1:
-        pairs = [(i, j) for i in range(len(left)) for j in range(i) if near[i] >> j & 1]
-        if not pairs:
+        cost, one, other = min(pairs, default=(inf, 0, 0))
+        if cost == inf:
             return
-        i, j = min(pairs, key=lambda pair: cost(left[pair[0]], left[pair[1]]))
-        if cost(left[i], left[j]) == inf:
-            return
-        plans.combine(left[i] | left[j], [(left[i], left[j])])
-        left = [unit for n, unit in enumerate(left) if n not in (i, j)] + [left[i] | left[j]]
-        near = _between(plans, left)
+        whole = one | other
+        plans.combine(whole, [(one, other)])
+        left = [unit for unit in left if not unit & whole]
+        pairs = [pair for pair in pairs if not (pair[1] | pair[2]) & whole]
+        near = plans.near(whole)
+        pairs += [(price(whole, unit), whole, unit) for unit in left if near & unit]
+        left.append(whole)
 
 
 def _blocks(plans: Plans, items: Sequence[int], goal: _Goal, effort: Effort) -> None:
@@ -144,9 +138,8 @@ def _blocks(plans: Plans, items: Sequence[int], goal: _Goal, effort: Effort) -> 
     while len(units) > 1:
         if exhaust(plans, units, effort.block_pairs):
             return
-        most = 2
-        while most < len(units) and exhaust(plans, units, effort.block_pairs, most + 1):
-            most += 1
+        fits = (most for most in _BLOCKS if exhaust(plans, units, effort.block_pairs, most))
+        most = next(fits, 2)
         if most == 2:
             exhaust(plans, units, len(units) ** 2, most)
         known = set(units)
@@ -196,18 +189,18 @@ def _windows(plans: Plans, goal: _Goal, effort: Effort) -> None:
     """Takes the plan apart below each of its nodes, into as many parts as ``window_pairs`` allows,
     and plans those anew."""
     before = inf
+    seen: set[tuple[int, ...]] = set()
     for _ in range(effort.rounds):
         if not goal.cost() < before * 0.999:
             return
         before = goal.cost()
         best = goal.best()
         for node in _nodes(best) if best is not None else ():
-            parts = _parts(node, 2)
-            for count in range(3, plans.problem.items):
-                more = _parts(node, count)
-                if len(more) == len(parts) or not exhaust(plans, more, effort.window_pairs):
+            for count in _WINDOWS:
+                parts = _parts(node, count)
+                if tuple(parts) in seen or exhaust(plans, parts, effort.window_pairs):
+                    seen.add(tuple(parts))
                     break
-                parts = more
         best = goal.best()
         for node in _nodes(best) if best is not None else ():
             plans.combine(node.items, [_pair(node)])

@@ -128,18 +128,35 @@ class Plans:
         self.problem = problem
         self.choices: dict[int, Choice] = {}
         self.full = (1 << problem.items) - 1
-        self._inputs = (1 << len(problem.inputs)) - 1
         self._sites = range(len(problem.work))
         self.adjacent = _adjacent(problem)
+        self._near: dict[int, int] = {}
         self._equal = [0] * problem.items
+        self._shares: list[list[tuple[int, float]]] = [[] for _ in range(problem.items)]
         for condition in problem.conditions:
+            self._shares[condition.items.bit_length() - 1].append(
+                (condition.items, condition.selectivity)
+            )
             if condition.equal:
                 for item in bits(condition.items):
                     self._equal[item] |= condition.items
+        self._widths: list[list[tuple[float, int]]] = [[] for _ in range(problem.items)]
+        for column in problem.widths:
+            self._widths[column.item].append((column.bytes, column.until))
         self._figures: dict[int, tuple[float, float, int]] = {}
         for item, entry in enumerate(problem.inputs):
             made = [entry.access.get(site, inf) for site in self._sites]
             self._choose(1 << item, Choice(made, [None] * len(made)))
+
+    def near(self, items: int) -> int:
+        """The items next to a set, without its own."""
+        known = self._near.get(items)
+        if known is None:
+            known = 0
+            for item in bits(items):
+                known |= self.adjacent[item]
+            known = self._near[items] = known & ~items
+        return known
 
     def figures(self, items: int) -> tuple[float, float, int]:
         """Rows of a set, bytes of one, and bits of the sites where they may be (0: the set is part
@@ -228,31 +245,29 @@ class Plans:
         return join_work(left, right, rows, equal)
 
     def _figures_of(self, items: int) -> tuple[float, float, int]:
-        problem = self.problem
-        rows, flow = 1.0, -1
-        for item in bits(items & self._inputs):
-            entry = problem.inputs[item]
-            rows *= entry.rows
-            flow &= entry.flow
-        count = len(problem.inputs)
-        for item in bits(items & ~self._inputs):
-            step = problem.steps[item - count]
-            if step.need & ~items:
-                return 1.0, 0.0, 0
-            rows *= step.rows_per_row
-        for join in problem.fixed:
-            if not _may_be(items, join):
-                return 1.0, 0.0, 0
+        problem, count = self.problem, len(self.problem.inputs)
+        rows, width, flow = 1.0, 8.0, (1 << len(self._sites)) - 1
+        for item in bits(items):
+            if item < count:
+                entry = problem.inputs[item]
+                rows *= entry.rows
+                flow &= entry.flow
+            else:
+                step = problem.steps[item - count]
+                rows *= step.rows_per_row
+                if step.need & ~items:
+                    return 1.0, 0.0, 0
+            for condition, share in self._shares[item]:
+                if not condition & ~items:
+                    rows *= share
+            for size, until in self._widths[item]:
+                if until & ~items:
+                    width += size
+        if not all(_may_be(items, join) for join in problem.fixed):
+            return 1.0, 0.0, 0
         if not self._can_end(items, flow):
             return 1.0, 0.0, 0
-        for condition in problem.conditions:
-            if not condition.items & ~items:
-                rows *= condition.selectivity
-        width = 8.0
-        for column in problem.widths:
-            if items >> column.item & 1 and column.until & ~items:
-                width += column.bytes
-        return max(rows, 1.0), width, flow & ((1 << len(self._sites)) - 1)
+        return max(rows, 1.0), width, flow
 
     def _can_end(self, items: int, flow: int) -> bool:
         """Whether each step that reads a part of the set can still be had where the set may go."""
@@ -262,7 +277,7 @@ class Plans:
             if items >> (count + number) & 1 or not step.need & items:
                 continue
             allowed = flow
-            for item in bits(step.need & self._inputs & ~items):
+            for item in bits(step.need & ~items & ((1 << count) - 1)):
                 allowed &= inputs[item].flow
             if not any(allowed >> site & 1 for site in step.at):
                 return False
@@ -352,9 +367,10 @@ def pairs_of(adjacent: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
     count = len(adjacent)
 
     def near(items: int) -> int:
-        found = 0
-        for item in bits(items):
-            found |= adjacent[item]
+        found, left = 0, items
+        while left:
+            found |= adjacent[left.bit_length() - 1]
+            left ^= 1 << (left.bit_length() - 1)
         return found & ~items
 
     def grown(items: int, excluded: int, room: int) -> Iterator[int]:

@@ -6,7 +6,10 @@ it is a ``Fragment``, executed by one cycle provider, whose rows another fragmen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 
 from registration.queries.providers import CycleProvider, Function, Relation
 
@@ -50,6 +53,70 @@ class PlanNode:
     text: str = ""
     width: float = 0.0
     memory_megabytes: float = 0.0
+
+    def walk(self) -> Iterator[PlanNode]:
+        """The operators, each behind those below it."""
+        for below in self.inputs:
+            yield from below.walk()
+        yield self
+
+    def facts(self) -> dict[str, object]:
+        """The operator and all below it as ``--explain --json`` shows them."""
+        return {
+            "operator": self.operator,
+            "cycle_provider": self.site.name,
+            "function": self.function.name if self.function else None,
+            "function_provider": self.function.provider if self.function else None,
+            "relation": self.relation.name if self.relation else None,
+            "text": self.text,
+            "rows": self.figures.rows,
+            "inputs": [below.facts() for below in self.inputs],
+        }
+
+
+def digest(root: PlanNode) -> str:
+    """SHA-256 over the operators, their places, functions and texts; figures do not count."""
+
+    def said(node: PlanNode) -> list[object]:
+        function, relation = node.function, node.relation
+        return [
+            node.operator, node.site.uri, node.index, node.kind, node.text,
+            relation.uri if relation else "",
+            [function.uri, function.digest] if function else [],
+            [said(below) for below in node.inputs],
+        ]  # fmt: skip
+
+    text = json.dumps(said(root), separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def to_json(root: PlanNode) -> dict[str, object]:
+    """The query plan as ``--explain --json`` prints it."""
+    return {"query_plan": digest(root), "estimate": asdict(root.figures), "root": root.facts()}
+
+
+def drawing(root: PlanNode) -> str:
+    """The tree as text: a line an operator, with its cycle provider, function and rows."""
+    lines: list[tuple[str, str, str, str]] = []
+
+    def draw(node: PlanNode, first: str, rest: str) -> None:
+        kind = f"{node.kind} " if node.kind and node.operator == "join" else ""
+        said = f"{first}{kind}{node.operator} {node.text}".rstrip()
+        by = f"{node.function.name} of {node.function.provider}" if node.function else ""
+        lines.append((said, node.site.name, by, f"{node.figures.rows:,.0f}"))
+        for below in node.inputs[:-1]:
+            draw(below, f"{rest}├─ ", f"{rest}│  ")
+        for below in node.inputs[-1:]:
+            draw(below, f"{rest}└─ ", f"{rest}   ")
+
+    draw(root, "", "")
+    lines.insert(0, ("operator", "cycle provider", "function", "rows"))
+    wide = [max(len(line[column]) for line in lines) for column in range(4)]
+    rows = (
+        f"{said:<{wide[0]}}  {site:<{wide[1]}}  {by:<{wide[2]}}  {count:>{wide[3]}}"
+        for said, site, by, count in lines
+    )
+    return "\n".join(row.rstrip() for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
