@@ -11,6 +11,7 @@ from formats.graph.rdf_schema import local_name
 from onyx.cli.main import main
 from onyx.queries.catalog import VOCABULARY, providers_schema
 from registration.queries.providers import FORMATS, NAMESPACE, RIGHTS
+from registration.spark.sandbox import missing
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -52,3 +53,17 @@ def test_codes_are_those_of_the_reader() -> None:
     codes = set(re.findall(r'"((?:[a-z]+-)+[a-z]+|missing)"', source)) | {"bad-schema"}
     table = PAGE[PAGE.index("## Faults") :]
     assert codes <= set(re.findall(r"`([a-z-]+)`", table))
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
+def test_the_function_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "upper").mkdir()
+    (tmp_path / "upper" / "function.json").write_text(BLOCKS["json"][0])
+    (tmp_path / "upper" / "upper.py").write_text(BLOCKS["py"][0])
+    assert main(["function", "pack", "upper", "--out", "upper.zip"]) == 0
+    assert "sha256:" in capsys.readouterr().out
+    (tmp_path / "reference.py").write_text(BLOCKS["py"][0])
+    reference = ["--reference", "reference.py:upper", "--load-rows", "50"]
+    assert main(["function", "validate", "upper.zip", "--seconds-per-row", "1e-2", *reference]) == 0
+    commands = re.findall(r"^onyx function (\w+)", "\n".join(BLOCKS["sh"]), re.MULTILINE)
+    assert commands == ["pack", "sign", "verify", "validate"]
