@@ -8,8 +8,10 @@ from formats.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from onyx.queries.catalog import Catalog
+    from registration.queries.quality import Quality
 
-__all__ = ["Catalog"]
+__all__ = ["Catalog", "Quality"]
 
+_MODULES = {"onyx.queries.catalog": "Catalog", "registration.queries.quality": "Quality"}
 # PERF: a cycle provider looks nothing up, and a command that lists providers runs nothing.
-__getattr__ = lazy_names(__name__, {"onyx.queries.catalog": "Catalog"})
+__getattr__ = lazy_names(__name__, _MODULES)
