@@ -11,9 +11,12 @@
     query_graph.py    relations, predicates, functions and blocks of a query
     compatibility.py  which relation and function may stand at which machine, as bits (2.2)
     cost_model.py     seconds, money, bytes and memory of an operator at a machine
-    access_plans.py   query graph and market -> the optimiser's problem
+    selectivity.py    the share of rows that a predicate keeps
+    access_plans.py   where a relation can be had, by which scan or wrapper
+    block_plans.py    a block of a query -> a problem of numbers, and its plans -> operators
     join_plans.py     dynamic programming bottom up, the site as interesting property
     idp.py            iterative dynamic programming for queries that are too large
+    optimiser.py      query graph and market -> query plan, for limits of quality
     quality.py        limits that a user gives with a query (2.3)
     query_plan.py     annotated operators, fragments by cycle provider, digest
     fragment_sql.py   the SQL that each cycle provider's Spark is given

@@ -62,11 +62,13 @@ class Width:
 @dataclass(frozen=True, slots=True)
 class FixedJoin:
     """A join whose ``right`` items, complete, meet a set with all ``left`` ones; ``both``: no other
-    item may have joined the left ones before (a full outer join)."""
+    item may have joined the left ones before (a full outer join); ``stays``: what it gives is not
+    sent, as later operators ask for the right rows again."""
 
     left: int
     right: int
     both: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +288,13 @@ class Plans:
     def _choose(self, items: int, choice: Choice) -> None:
         rows, width, flow = self.figures(items)
         if min(choice.made) < inf:
-            choice.cost, choice.source = sends(self.problem, choice.made, rows * width, flow)
+            if any(
+                join.stays and items & ~join.right and items & join.right
+                for join in self.problem.fixed
+            ):
+                choice.cost, choice.source = choice.made, list(self._sites)
+            else:
+                choice.cost, choice.source = sends(self.problem, choice.made, rows * width, flow)
             self.choices[items] = choice
 
 

@@ -1,0 +1,104 @@
+"""The optimiser: a query graph, a market and what a user may do -> a query plan (2.1 step 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+
+from registration.queries.access_plans import Places, RowsOf, open_sites
+from registration.queries.block_plans import BlockPlans, blocks
+from registration.queries.compatibility import Compatibility
+from registration.queries.cost_model import CHEAPEST, FASTEST, SPARK, USUAL, CostModel, Weights
+from registration.queries.idp import USUAL_EFFORT, Effort
+from registration.queries.providers import Market
+from registration.queries.query_graph import QueryGraph
+from registration.queries.query_plan import Figures, PlanNode
+from registration.queries.refusals import QueryRefused
+
+
+class Optimiser:
+    """Plans queries of one user over one market.
+
+    ``target``: URI of the cycle provider where results are wanted ("": the asking process).
+    ``rows_of``: estimates rows of
+    relations whose statistics do not say it (archives with a profile).
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        allowed: Compatibility,
+        target: str = "",
+        model: CostModel = SPARK,
+        weights: Weights = USUAL,
+        rows_of: RowsOf = lambda relation, arguments: None,
+        effort: Effort = USUAL_EFFORT,
+    ) -> None:
+        self._market, self._allowed = market, allowed
+        self._target = [site.uri for site in allowed.sites].index(target or market.client.uri)
+        self._model, self._weights, self._rows_of = model, weights, rows_of
+        self._effort = effort
+        self._links = {(link.source, link.target): link for link in market.links}
+
+    def plan(
+        self, graph: QueryGraph, fits: Callable[[Figures], bool] = lambda figures: True
+    ) -> PlanNode:
+        """The cheapest plan by the weights; if its figures do not fit, the fastest or the cheapest
+        one that does.  If none fits, the first: the caller says which limit it is over.
+        QueryRefused: ``no-plan``, with the rules that forbid it."""
+        first = self._planned(graph, self._weights)
+        if not fits(first.figures):
+            for weights in (FASTEST, CHEAPEST):
+                other = self._planned(graph, weights)
+                if fits(other.figures):
+                    return other
+        return first
+
+    def _planned(self, graph: QueryGraph, weights: Weights) -> PlanNode:
+        needed = self._needed(graph) | 1 << self._target
+        opened = open_sites(self._allowed, needed, self._functions(graph))
+        places = Places(
+            self._market,
+            self._allowed,
+            self._target,
+            opened,
+            self._model,
+            weights,
+            self._rows_of,
+            self._links,
+        )
+        whole = BlockPlans(places, graph, self._effort)
+        if whole.cost[self._target] == inf:
+            raise self._kept_away(whole)
+        return whole.node(self._target)
+
+    def _needed(self, graph: QueryGraph) -> int:
+        """The sites where data is read."""
+        mask = 0
+        for block in blocks(graph):
+            for unit in block.units:
+                if unit.relation is not None:
+                    mask |= self._allowed.read_mask(unit.relation.uri)
+        return mask
+
+    def _functions(self, graph: QueryGraph) -> Iterator[int]:
+        """The sites where each function may be, as masks."""
+        for block in blocks(graph):
+            for step in block.steps:
+                for function in step.alternatives:
+                    yield self._allowed.function_mask(function.uri)
+
+    def _kept_away(self, whole: BlockPlans) -> QueryRefused:
+        """The result may be made somewhere, and may not go to the target."""
+        target = self._allowed.sites[self._target]
+        kept = []
+        rules: dict[str, None] = {}
+        for uri, name in whole.relations():
+            why = self._allowed.why(uri, target.uri)
+            if why:
+                kept.append(name)
+                rules.update(dict.fromkeys(why))
+        names = ", ".join(dict.fromkeys(kept)) or "the result"
+        return QueryRefused(
+            "no-plan", f"rows of {names} may not go to {target.name}", " ".join(rules)
+        )
