@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from formats.element_stream import ContentKind, ElementStream
-from yfilter.language.evaluator import _CONTENT_KINDS, _CONTENT_TESTS
 from yfilter.language.nodes import Node, NodeType, element_node
 from yfilter.language.query_ast import Axis, LocationStep, NameTest, NodeKind
+
+_CONTENT_KINDS = {
+    NodeKind.TEXT: ContentKind.TEXT,
+    NodeKind.COMMENT: ContentKind.COMMENT,
+    NodeKind.PROCESSING_INSTRUCTION: ContentKind.PROCESSING_INSTRUCTION,
+}
+_CONTENT_TESTS = {content: kind.value for kind, content in _CONTENT_KINDS.items()}
 
 
 class MessageAxes:
     """Steps on the trees of one evaluation; ``visit`` is called for each node looked at."""
 
-    def __init__(self, streams: Sequence[ElementStream], visit: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        streams: Sequence[ElementStream],
+        visit: Callable[[], None],
+        tops: Mapping[int, Node],
+    ) -> None:
+        """``tops``: of trees that begin within their columns, the node that nothing is above."""
         self._streams = streams
         self._visit = visit
-        # Of trees that begin within their columns: the node that nothing is above.
-        self.tops: dict[int, Node] = {}
+        self.tops = tops
         self._accepted: dict[tuple[int, NameTest], frozenset[int]] = {}
         self._ordinals: dict[Node, str] = {}  # of nodes among their like, for locations
         self._families: dict[int, dict[Node, list[Node]]] = {}

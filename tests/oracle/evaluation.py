@@ -385,7 +385,7 @@ class MessageEvaluator(Evaluator):
         strict: bool = False,
     ) -> None:
         super().__init__(stream, limits, strict=strict)
-        self.axes: MessageAxes = MessageAxes(self.streams, self.charge)  # type: ignore[assignment]
+        self.axes = MessageAxes(self.streams, self.charge, self.tops)
         self.declared = DeclaredValues()
         self._positional: dict[int, tuple[ast.LocationStep, bool]] = {}
         self._literals: dict[int, tuple[ast.Sequence, Value]] = {}

@@ -49,7 +49,7 @@ from yfilter.graph.query_ast import GraphQuery, ResultSyntax
 from yfilter.graph.solutions import message_text, published_syntax
 from yfilter.language.budget import too_much_time
 from yfilter.language.failures import first_told
-from yfilter.language.function_library import PARENT, falls_back
+from yfilter.language.function_library import falls_back
 from yfilter.language.matching_path import delivers_message, matching_part, matching_path
 from yfilter.language.nodes import DOCUMENT, DynamicError, Node, NodeType
 from yfilter.language.profile_limits import DEFAULT_MATCH_LIMITS, EvaluationLimits, MatchLimits
@@ -721,7 +721,7 @@ def selected(profile: Profile, stream: ElementStream) -> tuple[int, ...]:
     except DynamicError:
         return ()
     elements = {
-        next(evaluation.trees.axes.step(node, PARENT), node)
+        evaluation.trees.parent(node) or node
         if node.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
         else node
         for node in nodes

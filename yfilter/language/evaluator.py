@@ -7,8 +7,7 @@ of an expression in a constructor is that of the focus where it was met.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import isnan
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -49,206 +48,23 @@ from yfilter.language.nodes import (
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.temporal import Temporal
 
-# -------------------------------------------------------------------------------------------------
-# Location steps: nodes in the order of the axis, in which positions count: in document order, but
-# backwards on ``ancestor``, ``preceding`` and ``preceding-sibling``.
-
-
 _CONTENT_KINDS = {
-    ast.NodeKind.TEXT: ContentKind.TEXT,
-    ast.NodeKind.COMMENT: ContentKind.COMMENT,
-    ast.NodeKind.PROCESSING_INSTRUCTION: ContentKind.PROCESSING_INSTRUCTION,
+    ContentKind.TEXT: ast.NodeKind.TEXT,
+    ContentKind.COMMENT: ast.NodeKind.COMMENT,
+    ContentKind.PROCESSING_INSTRUCTION: ast.NodeKind.PROCESSING_INSTRUCTION,
 }
-_CONTENT_TESTS = {content: kind.value for kind, content in _CONTENT_KINDS.items()}
-
-
-class Axes:
-    """Steps on the trees of one evaluation; ``charge`` is told how many nodes are looked at."""
-
-    def __init__(self, streams: Sequence[ElementStream], charge: Callable[[int], None]) -> None:
-        self._streams = streams
-        self._charge = charge
-        # Of trees that begin within their columns: the node that nothing is above.
-        self.tops: dict[int, Node] = {}
-        self._ordinals: dict[Node, str] = {}  # of nodes among their like, for locations
-        self._families: dict[Node, list[Node]] = {}
-        self._orders: dict[int, list[Node]] = {}
-
-    def step(self, start: Node, step: ast.LocationStep) -> Iterator[Node]:
-        """The nodes that a step selects from one, without its predicates."""
-        if step.axis is not None:
-            found = self._on_axis(start, step.axis)
-        elif step.kind is ast.NodeKind.SELF:
-            return iter((start,))
-        elif step.kind is ast.NodeKind.PARENT:
-            return self.parent(start)
-        elif step.kind is ast.NodeKind.ATTRIBUTE:
-            owners = self.self_or_descendants(start) if step.descendant else [start]
-            found = [own for owner in owners for own in self._attributes(owner)]
-        else:
-            found = self._descendants(start) if step.descendant else self._children(start)
-        self._charge(len(found))
-        return (node for node in found if self._passes(node, step))
-
-    def self_or_descendants(self, start: Node) -> list[Node]:
-        return [start, *self._descendants(start)]
-
-    def parent(self, node: Node) -> Iterator[Node]:
-        stream = self._streams[node.tree]
-        top = self.tops.get(node.tree)
-        if node == top or node.type is NodeType.DOCUMENT:
-            return
-        if node.type is NodeType.ATTRIBUTE:
-            yield element_node(node.position, node.tree)
-            return
-        parents = stream.content_parent if node.type is NodeType.CONTENT else stream.element_parent
-        parent = parents[node.number]
-        if parent >= 0:
-            yield element_node(parent, node.tree)
-        elif node.tree == 0 or (top is not None and top.type is NodeType.DOCUMENT):
-            yield Node(-1, NodeType.DOCUMENT, 0, node.tree)  # a constructed element has none
-
-    def _on_axis(self, node: Node, axis: ast.Axis) -> list[Node]:
-        match axis:
-            case ast.Axis.SELF:
-                return [node]
-            case ast.Axis.PARENT:
-                return list(self.parent(node))
-            case ast.Axis.DESCENDANT:
-                return self._descendants(node)
-            case ast.Axis.DESCENDANT_OR_SELF:
-                return self.self_or_descendants(node)
-            case ast.Axis.ANCESTOR:
-                return self._ancestors(node)
-            case ast.Axis.ANCESTOR_OR_SELF:
-                return [node, *self._ancestors(node)]
-            case ast.Axis.FOLLOWING_SIBLING | ast.Axis.PRECEDING_SIBLING:
-                above = [] if node.type is NodeType.ATTRIBUTE else [*self.parent(node)]
-                siblings = self._children(above[0]) if above else [node]
-                place = bisect_left(siblings, node)
-                is_behind = axis is ast.Axis.FOLLOWING_SIBLING
-                return siblings[place + 1 :] if is_behind else siblings[:place][::-1]
-        order = self._order_of(node)
-        if axis is ast.Axis.FOLLOWING:
-            below = len(self._descendants(node))
-            return order[bisect_right(order, node) + below :]
-        above = self._ancestors(node)
-        return [one for one in order[: bisect_left(order, node)][::-1] if one not in above]
-
-    def _attributes(self, node: Node) -> list[Node]:
-        if node.type is not NodeType.ELEMENT:
-            return []
-        numbers = self._streams[node.tree].attributes_of(node.number)
-        return [Node(node.number, NodeType.ATTRIBUTE, number, node.tree) for number in numbers]
-
-    def _laid_out(self, tree: int, elements: Iterable[int], pieces: Iterable[int]) -> list[Node]:
-        """Elements and content in document order."""
-        following = self._streams[tree].content_next
-        content = [Node(following[piece], NodeType.CONTENT, piece, tree) for piece in pieces]
-        found = sorted([element_node(element, tree) for element in elements] + content)
-        self._charge(len(found))
-        return found
-
-    def _descendants(self, node: Node) -> list[Node]:
-        """Elements and content below a node."""
-        stream = self._streams[node.tree]
-        if node.type is NodeType.DOCUMENT:
-            return self._laid_out(node.tree, range(len(stream)), range(len(stream.content_next)))
-        if node.type is not NodeType.ELEMENT:
-            return []
-        elements = range(node.number + 1, stream.element_end[node.number])
-        return self._laid_out(node.tree, elements, stream.content_within(node.number))
-
-    def _children(self, node: Node) -> list[Node]:
-        known = self._families.get(node)
-        if known is None:
-            stream, number = self._streams[node.tree], node.number
-            elements: Iterable[int] = ()
-            pieces = range(0)
-            if node.type is NodeType.DOCUMENT:
-                number, elements, pieces = -1, (0,), range(len(stream.content_next))
-            elif node.type is NodeType.ELEMENT:
-                elements, pieces = stream.children_of(number), stream.content_within(number)
-            self._charge(len(pieces))
-            own = (piece for piece in pieces if stream.content_parent[piece] == number)
-            known = self._families[node] = self._laid_out(node.tree, elements, own)
-        return known
-
-    def _order_of(self, node: Node) -> list[Node]:
-        """All nodes of its tree but the attributes, in document order."""
-        known = self._orders.get(node.tree)
-        if known is None:
-            known = self._orders[node.tree] = self.self_or_descendants(self.root(node))
-        return known
-
-    def _ancestors(self, node: Node) -> list[Node]:
-        found: list[Node] = []
-        while (node := next(self.parent(node), None)) is not None:  # type: ignore[assignment]
-            found.append(node)
-        self._charge(len(found))
-        return found
-
-    def root(self, node: Node) -> Node:
-        return (self._ancestors(node) or [node])[-1]
-
-    def location(self, node: Node) -> str:
-        """A path to the node, whose names are as they are written; "" of a document."""
-        steps = []
-        while (parent := next(self.parent(node), None)) is not None:
-            if node.type is NodeType.ATTRIBUTE:
-                steps.append(f"@{self._named(node)}")
-            else:
-                if node not in self._ordinals:
-                    self._count(parent)
-                steps.append(f"{self._named(node)}{self._ordinals[node]}")
-            node = parent
-        top = "" if node.type is NodeType.DOCUMENT else self._named(node)
-        return "/".join((top, *reversed(steps)))
-
-    def _count(self, parent: Node) -> None:
-        """Learns the place of each child among siblings of its name, as a predicate; a text that is
-        the only one has none."""
-        places: dict[str, list[Node]] = {}
-        for each in self._children(parent):
-            places.setdefault(self._named(each), []).append(each)
-        for name, alike in places.items():
-            for place, each in enumerate(alike, 1):
-                is_only = name == "text()" and len(alike) == 1
-                self._ordinals[each] = "" if is_only else f"[{place}]"
-
-    def _named(self, node: Node) -> str:
-        stream, number = self._streams[node.tree], node.number
-        if node.type is NodeType.ELEMENT:
-            return str(stream.name_of(number))
-        if node.type is NodeType.ATTRIBUTE:
-            return str(stream.names[stream.attribute_name[number]])
-        return _CONTENT_TESTS[ContentKind(stream.content_kind[number])]
-
-    def _passes(self, node: Node, step: ast.LocationStep) -> bool:
-        """Whether it is what the step's test asks for."""
-        stream, kind, test = self._streams[node.tree], step.kind, step.test
-        if kind is ast.NodeKind.NODE:
-            return True
-        if kind is ast.NodeKind.DOCUMENT:
-            return node.type is NodeType.DOCUMENT
-        if kind in (ast.NodeKind.ELEMENT, ast.NodeKind.ATTRIBUTE):
-            is_element = kind is ast.NodeKind.ELEMENT
-            if node.type is not (NodeType.ELEMENT if is_element else NodeType.ATTRIBUTE):
-                return False
-            names = stream.element_name if is_element else stream.attribute_name
-            name = stream.names[names[node.number]]
-            return test is not None and test.accepts(name.namespace, name.local)
-        if node.type is not NodeType.CONTENT:
-            return False
-        if stream.content_kind[node.number] != _CONTENT_KINDS[kind]:
-            return False
-        return test is None or stream.content_value(node.number).split(" ")[0] == test.local
+_KINDS = {
+    NodeType.DOCUMENT: ast.NodeKind.DOCUMENT,
+    NodeType.ELEMENT: ast.NodeKind.ELEMENT,
+    NodeType.ATTRIBUTE: ast.NodeKind.ATTRIBUTE,
+}
 
 
 class Evaluator(Budget):
     """One evaluation on one message, within one budget; ``strict`` as in evaluation.py.
 
-    ``streams`` are the trees by number: that of the message is 0.
+    ``streams`` are the trees by number: that of the message is 0.  ``tops``: of trees that begin
+    within their columns, the node that nothing is above.
     """
 
     def __init__(self, stream: ElementStream, limits: EvaluationLimits, *, strict: bool) -> None:
@@ -257,7 +73,8 @@ class Evaluator(Budget):
         self.streams = [stream]
         self.strict = strict
         self.pending: object = None  # PendingUpdates of the ``modify`` that is evaluated
-        self.axes = Axes(self.streams, self.charge)
+        self.tops: dict[int, Node] = {}
+        self._ordinals: dict[Node, str] = {}  # of nodes among their like, for locations
         self.places: tuple[Value, Mapping[str, list[int]]] = (), {}  # of index-of, of one list
 
     def name_of(self, item: Node | Construction | Detached) -> QualifiedName | None:
@@ -371,8 +188,88 @@ class Evaluator(Budget):
         """``top`` of these columns as the top of one more tree: nothing is above it."""
         self.streams.append(stream)
         top = top._replace(tree=len(self.streams) - 1)
-        self.axes.tops[top.tree] = top
+        self.tops[top.tree] = top
         return top
+
+    def parent(self, node: Node) -> Node | None:
+        """The element or document above a node."""
+        stream = self.streams[node.tree]
+        top = self.tops.get(node.tree)
+        if node == top or node.type is NodeType.DOCUMENT:
+            return None
+        if node.type is NodeType.ATTRIBUTE:
+            return element_node(node.position, node.tree)
+        parents = stream.content_parent if node.type is NodeType.CONTENT else stream.element_parent
+        parent = parents[node.number]
+        if parent >= 0:
+            return element_node(parent, node.tree)
+        if node.tree == 0 or (top is not None and top.type is NodeType.DOCUMENT):
+            return Node(-1, NodeType.DOCUMENT, 0, node.tree)
+        return None  # a constructed element has none
+
+    def root(self, node: Node) -> Node:
+        return self.lineage(node)[-1]
+
+    def lineage(self, node: Node) -> list[Node]:
+        """A node and those above it, up to the root."""
+        found = [node]
+        while (parent := self.parent(found[-1])) is not None:
+            found.append(parent)
+        self.charge(len(found))
+        return found
+
+    def children(self, node: Node) -> list[Node]:
+        """The elements and the content of an element or a document, in document order."""
+        stream, tree, number = self.streams[node.tree], node.tree, node.number
+        if node.type is NodeType.DOCUMENT:
+            number, elements, pieces = -1, iter((0,)), range(len(stream.content_next))
+        else:
+            elements, pieces = stream.children_of(number), stream.content_within(number)
+        found = [
+            Node(stream.content_next[piece], NodeType.CONTENT, piece, tree)
+            for piece in pieces
+            if stream.content_parent[piece] == number
+        ]
+        found += [element_node(element, tree) for element in elements]
+        self.charge(len(pieces) + len(found))
+        return sorted(found)
+
+    def kind(self, node: Node) -> ast.NodeKind:
+        if node.type is NodeType.CONTENT:
+            content = self.streams[node.tree].content_kind[node.number]
+            return _CONTENT_KINDS[ContentKind(content)]
+        return _KINDS[node.type]
+
+    def location(self, node: Node) -> str:
+        """A path to the node, whose names are as they are written; "" of a document."""
+        steps = []
+        while (parent := self.parent(node)) is not None:
+            if node.type is NodeType.ATTRIBUTE:
+                steps.append(f"@{self.name_of(node)}")
+            else:
+                if node not in self._ordinals:
+                    self._count(parent)
+                steps.append(f"{self._said(node)}{self._ordinals[node]}")
+            node = parent
+        top = "" if node.type is NodeType.DOCUMENT else self._said(node)
+        return "/".join((top, *reversed(steps)))
+
+    def _count(self, parent: Node) -> None:
+        """Learns the place of each child among siblings of its name, as a predicate; a text that is
+        the only one has none."""
+        places: dict[str, list[Node]] = {}
+        for each in self.children(parent):
+            places.setdefault(self._said(each), []).append(each)
+        for name, alike in places.items():
+            for place, each in enumerate(alike, 1):
+                is_only = name == "text()" and len(alike) == 1
+                self._ordinals[each] = "" if is_only else f"[{place}]"
+
+    def _said(self, node: Node) -> str:
+        """The test of a step to a node that is no attribute without a parent."""
+        if node.type is NodeType.CONTENT:
+            return self.kind(node).value
+        return str(self.name_of(node))
 
     def value(self, expression: ast.Expression, focus: Any) -> Value:
         found: Value = focus.value(expression)
@@ -587,10 +484,13 @@ def _item_matches(evaluator: Evaluator, item: Item, wanted: ast.SequenceType) ->
             and test.accepts(constructed.namespace, constructed.local)
         )
     if isinstance(item, Node):
-        if wanted.kind is None:
-            return False
-        step = ast.LocationStep(False, wanted.kind, wanted.test, (), ast.Axis.SELF)
-        return bool(list(evaluator.axes.step(item, step)))
+        if wanted.kind is ast.NodeKind.NODE:
+            return True
+        name = evaluator.name_of(item)
+        is_named = wanted.test is None or (
+            name is not None and wanted.test.accepts(name.namespace, name.local)
+        )
+        return wanted.kind is evaluator.kind(item) and is_named
     name_ = type_name(item)
     return wanted.name in (name_, "xs:anyAtomicType") or (
         (name_, wanted.name) == ("xs:integer", "xs:decimal")

@@ -67,7 +67,6 @@ from yfilter.language.nodes import (
     Opaque,
     Untyped,
     Value,
-    document_order,
 )
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 from yfilter.language.patterns import Pattern, PatternError, compile_pattern
@@ -76,9 +75,6 @@ from yfilter.language.words import WORD_TESTS, WordTest, holds, spaced
 
 # -------------------------------------------------------------------------------------------------
 # Functions of XPath 2.0 about what is in force at a node: its language, its namespaces.
-
-
-_AROUND = ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.ANY_NAME, (), ast.Axis.ANCESTOR_OR_SELF)
 
 
 def _lang(evaluator: Evaluator, node: Node, wanted: Atom | None) -> Value:
@@ -117,12 +113,9 @@ def _resolve_qname(evaluator: Evaluator, node: Node, text: Atom | None) -> Value
 
 def _around(evaluator: Evaluator, node: Node) -> list[Node]:
     """The elements around a node, the outermost first."""
-    if node.type is not NodeType.ELEMENT:
-        node = next(evaluator.axes.step(node, PARENT), node)
-    return sorted(evaluator.axes.step(node, _AROUND), key=document_order)
+    around = evaluator.lineage(node)[::-1]
+    return [one for one in around if one.type is NodeType.ELEMENT]
 
-
-PARENT = ast.LocationStep(False, ast.NodeKind.ELEMENT, ast.ANY_NAME, (), ast.Axis.PARENT)
 
 # Their last argument is the node, the one before it, if any, a string.
 NODE_FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -811,9 +804,6 @@ NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
 # The functions on sequences; arguments arrive as function_library.py says.
 
 
-_CHILDREN = ast.LocationStep(False, ast.NodeKind.NODE, None)
-
-
 def _distinct_values(atoms: list[Atom]) -> list[Atom]:
     found: dict[Any, Atom] = {}
     floats = [atom for atom in atoms if isinstance(atom, float)]
@@ -936,7 +926,7 @@ def _shape(evaluator: Evaluator, node: Node) -> Any:
         return (stream.content_kind[node.number], stream.content_value(node.number))
     children = [
         _shape(evaluator, child)
-        for child in evaluator.axes.step(node, _CHILDREN)
+        for child in evaluator.children(node)
         if child.type is not NodeType.CONTENT or stream.content_kind[child.number] == 0
     ]
     if node.type is NodeType.DOCUMENT:
@@ -1289,13 +1279,13 @@ def _root(evaluator: Evaluator, value: Value) -> Value:
     nodes = evaluator.nodes(value)
     if not nodes:
         return []
-    return [evaluator.axes.root(nodes[0])]
+    return [evaluator.root(nodes[0])]
 
 
 def _location(evaluator: Evaluator, value: Value) -> Value:
     """``/a[1]/b[2]/@c``, ``/a[1]/text()[2]``; "" of no node, the path of the first of several."""
     node = next(iter(evaluator.nodes(value)), None)
-    return ["" if node is None else evaluator.axes.location(node)]
+    return ["" if node is None else evaluator.location(node)]
 
 
 def _string(evaluator: Evaluator, value: Value) -> Value:

@@ -11,8 +11,6 @@ takes with it what was said below it; what is inserted beside it stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from formats.characters import is_colonless_name
@@ -170,7 +168,7 @@ class PendingUpdates:
         self._targets.add(target)
 
     def _parent(self, node: Node) -> Node | None:
-        return next(self._evaluator.axes.parent(node), None)
+        return self._evaluator.parent(node)
 
     def _content_kind(self, node: Node) -> ContentKind | None:
         if node.type is not NodeType.CONTENT:
@@ -291,29 +289,10 @@ class _CopyWriter(ContentWriter):
     def _children(self, node: Node) -> None:
         pending = self._pending
         self.items(pending.inserted(ast.UpdateKind.INSERT_FIRST, node))
-        for child in self._old_children(node):
+        for child in self._evaluator.children(node):
             self._place(child)
         self.items(pending.inserted(ast.UpdateKind.INSERT_INTO, node))
         self.items(pending.inserted(ast.UpdateKind.INSERT_LAST, node))
-
-    def _old_children(self, node: Node) -> Iterator[Node]:
-        """In document order; an element's number is its own, the document's is -1."""
-        stream = self._stream
-        is_document = node.type is NodeType.DOCUMENT
-        number = -1 if is_document else node.number
-        within = range(len(stream.content_next)) if is_document else stream.content_within(number)
-        pieces = [piece for piece in within if stream.content_parent[piece] == number]
-        waiting = 0
-        for child in (0,) if is_document else stream.children_of(number):
-            while waiting < len(pieces) and stream.content_next[pieces[waiting]] <= child:
-                yield self._piece(pieces[waiting])
-                waiting += 1
-            yield element_node(child, self._tree)
-        for piece in pieces[waiting:]:
-            yield self._piece(piece)
-
-    def _piece(self, piece: int) -> Node:
-        return Node(self._stream.content_next[piece], NodeType.CONTENT, piece, self._tree)
 
     def _content(self, node: Node) -> None:
         stream, pending = self._stream, self._pending

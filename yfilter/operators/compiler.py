@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -270,8 +271,7 @@ class Compiler:
         self._scratch = holder.scratch
         self._strict = strict
         self.nowhere = items.NoContext(self._scratch)  # the context where there is none at all
-        # In a predicate of an ItemPath, whose paths are made in one way only: else of each in two.
-        self._is_within = False
+        self._is_apart = False  # within ``_apart``
         self._calls = 0
         self._depth = items.Depth()
         self._cells: list[Bound] = []  # the variables of the function that is compiled
@@ -279,7 +279,7 @@ class Compiler:
         self._lets: dict[int, ast.PathExpression] = {}
         self._functions: dict[object, tuple[object, items.Function]] = {}
         # Paths that were tried before, by their identity and that of the scope.
-        self._paths: dict[tuple[int, int], tuple[object, object, op.Path | None]] = {}
+        self._paths: dict[tuple[int, int, bool], tuple[object, object, op.Path | None]] = {}
 
     def operator(self, expression: ast.Expression, scope: Scope = _NOTHING) -> op.Operator:
         """An expression whose variables are in scope."""
@@ -352,9 +352,9 @@ class Compiler:
     # -- paths
 
     def path(self, expression: ast.Expression, scope: Scope) -> op.Path:
-        """A location path, or nodes that are combined; NotCompiled where the nodes may be others
-        than those of the message."""
-        key = id(expression), id(scope)
+        """A location path, or nodes that are combined; NotCompiled where these are items that no
+        step has found."""
+        key = id(expression), id(scope), self._is_apart
         if key not in self._paths:
             try:
                 found = self._new_path(expression, scope)
@@ -370,26 +370,47 @@ class Compiler:
         if not isinstance(expression, ast.PathExpression):
             return op.Path(self._scratch, [], op.FROM_NODES, None, self._nodes(expression, scope))
         origin, variable, source = op.FROM_CONTEXT, None, None
+        steps = expression.steps
+        given: op.Operator | None = None  # items, of which only a step makes nodes
+        here = scope.get(".")
         if expression.origin is ast.Origin.MESSAGE:
-            if self._strict and "." in scope:
-                raise NotCompiled
             origin = op.FROM_MESSAGE
+            if here is self.nowhere and self._strict:
+                raise NotCompiled
+            if self._strict and (isinstance(here, op.ItemVariable) or self._is_apart):
+                origin, source = op.FROM_NODES, op.RootHere(self._scratch, here)
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
             said = self._lets.get(id(bound))
-            if said is not None and (joined := _filtered(said, expression.steps)) is not None:
+            if said is not None and (joined := _filtered(said, steps)) is not None:
                 return self.path(joined, scope)
             if isinstance(bound, op.NodesVariable):
                 origin, source = op.FROM_NODES, bound
             elif isinstance(bound, op.Variable):
                 origin, variable = op.FROM_VARIABLE, bound
             else:
-                raise NotCompiled
+                given = bound
         elif expression.start is not None:
-            origin, source = op.FROM_NODES, self._given(expression.start, scope)
-        elif "." in scope:
+            origin = op.FROM_NODES
+            try:
+                source = self._given(expression.start, scope)
+            except NotCompiled:
+                if len(steps) == (bool(steps) and steps[0].is_self):
+                    raise
+                given = self._part(expression.start, scope)
+        else:
+            given = here
+        if given is None:
+            return self._path_from(origin, variable, source, steps, scope)
+        is_filtered = bool(steps) and steps[0].is_self
+        if len(steps) == is_filtered or isinstance(given, items.NoContext):
             raise NotCompiled
-        return self._path_from(origin, variable, source, expression.steps, scope)
+        if is_filtered:
+            given, steps = self._filtered(given, steps[0], scope), steps[1:]
+        is_of_context = expression.origin is ast.Origin.CONTEXT
+        nodes = op.NodesOf(self._scratch, given, "XPTY0020" if is_of_context else "XPTY0019")
+        with self._apart():
+            return self._path_from(op.FROM_NODES, None, nodes, steps, scope)
 
     def _path_from(
         self,
@@ -409,19 +430,22 @@ class Compiler:
     def _nodes(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """A path, or paths combined or begun anew at each node; NotCompiled."""
         match expression:
-            case ast.Operation("|" | "intersect" | "except", operands) | ast.Sequence(operands):
-                name = expression.name if isinstance(expression, ast.Operation) else ","
-                parts = [self._given(operand, scope) for operand in operands]
+            case ast.Operation("|" | "intersect" | "except" as name, operands):
+                parts = [self._as_nodes(operand, scope) for operand in operands]
                 return op.Combined(self._scratch, name, parts)
+            case ast.Sequence(operands):
+                parts = [self._given(operand, scope) for operand in operands]
+                return op.Combined(self._scratch, ",", parts)
             case ast.Mapped(ast.PathExpression() as left, ast.Operation("|", operands)) if (
                 paths := _distributed(left, operands)
             ):
                 return op.Combined(self._scratch, "|", [self._given(each, scope) for each in paths])
             case ast.Mapped(left, right) if not right.uses_position():
-                return op.Each(self._nodes(left, scope), self._nodes(right, _at_node(scope)))
-            case ast.FunctionCall("root", ()) if "." not in scope:
-                return op.Path(self._scratch, [], op.FROM_MESSAGE)
-            case ast.FunctionCall("root", (argument,)):
+                with self._apart():
+                    of_each = self._nodes(right, _at_node(scope))
+                return op.Each(self._as_nodes(left, scope), of_each)
+            case ast.FunctionCall("root", arguments):
+                (argument,) = arguments or (ast.DOT,)
                 return op.RootOf(self._nodes(argument, scope))
             case ast.UserCall() if self._is_shared(expression):
                 once = self._holder.shared(expression)
@@ -447,6 +471,22 @@ class Compiler:
             if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Path):
                 return once.operand
         return self._nodes(expression, scope)
+
+    def _as_nodes(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
+        """An expression whose items have to be nodes."""
+        try:
+            return self._given(expression, scope)
+        except NotCompiled:
+            return op.NodesOf(self._scratch, self._part(expression, scope))
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """The context of what is compiled may be in a constructed tree."""
+        outer, self._is_apart = self._is_apart, True
+        try:
+            yield
+        finally:
+            self._is_apart = outer
 
     def _steps(self, step: ast.LocationStep, scope: Scope) -> list[op.PathStep]:
         """A step, behind that which ``//`` stands for where positions count."""
@@ -483,37 +523,22 @@ class Compiler:
             source = scope[expression.variable]
         elif expression.start is not None:
             source = self._part(expression.start, scope)
-        elif expression.origin is ast.Origin.MESSAGE:
-            is_bare = scope["."] is self.nowhere
-            source = items.Root(self._scratch, scope["."], is_bare=is_bare)
         else:
             source = scope["."]
-        steps = expression.steps
-        if not steps or isinstance(source, items.NoContext):
+        if not expression.steps or isinstance(source, items.NoContext):
             return source
-        match steps:
-            case (ast.LocationStep(False, ast.NodeKind.SELF, None, (predicate,), None),) if (
-                not predicate.asks_item()
-            ):
-                condition = self._predicate(predicate, _at_node(scope))
-                is_fixed = not predicate.uses_position()
-                return op.Filtered(self._scratch, source, condition, is_fixed)
+        return self._filtered(source, expression.steps[0], scope)
+
+    def _filtered(self, source: op.Operator, step: ast.LocationStep, scope: Scope) -> op.Operator:
+        """``(items)[predicate]…``."""
+        if len(step.predicates) == 1 and not step.predicates[0].asks_item():
+            (predicate,) = step.predicates
+            condition = self._predicate(predicate, _at_node(scope))
+            return op.Filtered(self._scratch, source, condition, not predicate.uses_position())
         context = self._items()
         inner = {**scope, ".": context}
-        given, path = self._nodes_variable(), None
-        names = {name for part in expression.new_focus() for name in part.free_variables()}
-        if not (self._is_within or any(isinstance(scope[name], op.ItemVariable) for name in names)):
-            path = self._path_from(op.FROM_NODES, None, given, steps, scope)
-        outer, self._is_within = self._is_within, True
-        rows = [
-            items.ItemStep(step, tuple(self._predicate(part, inner) for part in step.predicates))
-            for step in steps
-        ]
-        self._is_within = outer
-        is_of_context = expression.origin is ast.Origin.CONTEXT
-        return items.ItemPath(
-            self._scratch, context, source, rows, path, given, is_of_context=is_of_context
-        )
+        predicates = [self._predicate(part, inner) for part in step.predicates]
+        return items.Filtered(self._scratch, context, source, predicates)
 
     def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
         left, right = expression.left, expression.right
@@ -541,7 +566,8 @@ class Compiler:
         try:
             if not (is_path or right.uses_position()):
                 nodes = self._nodes(left, scope)
-                return op.ForEachNode(nodes, self.operator(right, _at_node(scope)))
+                with self._apart():
+                    return op.ForEachNode(nodes, self.operator(right, _at_node(scope)))
         except NotCompiled:
             pass
         context = self._items()
@@ -917,9 +943,7 @@ class Compiler:
             return op.Arithmetic(name, *operands)
         if name == "negate":
             return op.Negated(*operands)
-        if name == "to":
-            return op.Range(self._scratch, *operands)
-        return items.NodeOperation(self._scratch, name, operands)
+        return op.Range(self._scratch, *operands)
 
     def _operation_on_columns(self, expression: ast.Operation, scope: Scope) -> op.Operator:
         """An operation on nodes of the message that needs no objects; NotCompiled."""
@@ -938,7 +962,9 @@ class Compiler:
             case "to", (ast.Literal(1), ast.FunctionCall("count", (counted,))):
                 return op.Places(self.path(counted, scope))
             case "is" | "<<" | ">>", (one, other):
-                return op.NodeComparison(name, self._nodes(one, scope), self._nodes(other, scope))
+                return op.NodeComparison(
+                    name, self._as_nodes(one, scope), self._as_nodes(other, scope)
+                )
         raise NotCompiled
 
     def _cast(self, expression: ast.Cast, scope: Scope) -> op.Operator:

@@ -31,7 +31,7 @@ class Evaluation:
         columns.bind_columns(stream)
         self._table = op.OperatorTable(columns, limits, Compiler)
         self.scratch = self._table.scratch
-        self.scratch.begin(stream)
+        self.scratch.begin()
         self.scratch.restart()
         self.scratch.strict = strict
         self._known: dict[tuple[object, ...], tuple[Expression, op.Operator, dict[str, Any]]] = {}
@@ -63,7 +63,7 @@ class Evaluation:
             operator = compiler.operator(expression, scope)
             known = self._known[key] = expression, operator, scope
         if self._has_new_names:
-            self.scratch.translate(self.stream)
+            self.scratch.translate()
             self._has_new_names = False
         for name, items in variables.items():
             known[2][name]._items = list(items)

@@ -1,13 +1,12 @@
 """Operators whose context, or whose value, are items of any kind: constructed ones and atoms too.
 
-A context that is no node of the message is a variable of the scope, ``.``, as every variable that
-is bound to items (``ItemVariable``).  Nodes of the message still go by the operators on its
-columns; a node of a constructed tree goes by ``Axes`` (yfilter/language/evaluator.py).
+A context that may be no node is a variable of the scope, ``.``, as every variable that is bound to
+items (``ItemVariable``).  Steps go by the columns, from nodes of the message and of constructed
+trees alike (``NodesOf``).
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -20,7 +19,6 @@ from yfilter.language.budget import CALL_COST, POINTER_BYTES, deep_recursion
 from yfilter.language.evaluator import as_declared, detached, is_of_type
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
-    DOCUMENT,
     NODES,
     Construction,
     DynamicError,
@@ -35,7 +33,7 @@ from yfilter.operators import operators as op
 LEVELS_MAX = 6_000  # of expressions in each other, calls of declared functions included
 
 # -------------------------------------------------------------------------------------------------
-# Paths, filters and ``!`` from items.
+# Filters and ``!`` from items.
 
 
 class NoContext(op.Evaluated):
@@ -48,25 +46,6 @@ class NoContext(op.Evaluated):
 def _listed(value: Value) -> list[Item]:
     """A value that a variable is bound to; no list of items changes."""
     return value if isinstance(value, list) else list(value)
-
-
-class Root(op.Evaluated):
-    """The document of a path from the message, where the context says whether there is one."""
-
-    def __init__(self, scratch: op.Scratch, context: op.Operator, *, is_bare: bool) -> None:
-        """``is_bare``: there is no context, and no function around."""
-        super().__init__(scratch, (context,))
-        self._context = context
-        self._is_bare = is_bare
-
-    def evaluate(self, node: int) -> Value:
-        if self._is_bare:
-            raise DynamicError("XPDY0002", "no context item")
-        if isinstance(self._context, op.ItemVariable):
-            (item,) = self._context._items
-            if isinstance(item, Construction) or (isinstance(item, Node) and item.tree > 0):
-                raise DynamicError("XPDY0050", "the context item is in no document")
-        return [DOCUMENT]
 
 
 class Focused(op.Evaluated):
@@ -98,9 +77,24 @@ class Focused(op.Evaluated):
         finally:
             scratch.position, scratch.size, context._items = outer
 
-    def _filtered(self, items: list[Any], predicates: Iterable[op.Operator], node: int) -> Any:
+
+class Filtered(Focused):
+    """``(items)[predicate]``, of each item and its place."""
+
+    def __init__(
+        self,
+        scratch: op.Scratch,
+        context: op.ItemVariable,
+        source: op.Operator,
+        predicates: Sequence[op.Operator],
+    ) -> None:
+        super().__init__(scratch, context, source, predicates)
+        self._predicates = predicates
+
+    def evaluate(self, node: int) -> Value:
+        items = self._source.value_at(node)
         charge = self.scratch.evaluator().charge
-        for predicate in predicates:
+        for predicate in self._predicates:
             kept = []
             with self._focus(len(items)) as focus:
                 for position, item in enumerate(items, 1):
@@ -114,75 +108,6 @@ class Focused(op.Evaluated):
                             raise
             items = kept
         return items
-
-
-class ItemStep(NamedTuple):
-    """A location step; ``predicates`` are asked of the context variable."""
-
-    step: ast.LocationStep
-    predicates: tuple[op.Operator, ...]
-
-
-class ItemPath(Focused):
-    """Steps from items; by ``path`` from ``given``, where all of them are nodes of the message."""
-
-    def __init__(
-        self,
-        scratch: op.Scratch,
-        context: op.ItemVariable,
-        source: op.Operator,
-        steps: Sequence[ItemStep],
-        path: op.Path | None,
-        given: op.NodesVariable,
-        *,
-        is_of_context: bool,
-    ) -> None:
-        super().__init__(scratch, context, source, [one for step in steps for one in step[1]])
-        self._steps = steps
-        self._path = path
-        self._given = given
-        self._is_of_context = is_of_context
-
-    def evaluate(self, node: int) -> Value:
-        items = self._source.value_at(node)
-        steps = self._steps
-        if self._path is not None and all(map(_is_of_message, items)):
-            self._given._bound = array("q", map(self.scratch.number_of, items))
-            return self._path.value_at(node)
-        if steps and steps[0].step.is_self:
-            items = self._filtered(list(items), steps[0].predicates, node)
-            steps = steps[1:]
-        if not steps:
-            return items
-        if self._is_of_context and not all(isinstance(item, NODES) for item in items):
-            raise DynamicError("XPTY0020", "a step from what is no node")
-        nodes = self.scratch.evaluator().nodes(items)
-        is_ordered = len(nodes) == 1
-        for step in steps:
-            nodes = self._after(nodes, step, node, is_ordered=is_ordered)
-            is_ordered = True
-        return nodes
-
-    def _after(
-        self, nodes: list[Node], row: ItemStep, node: int, *, is_ordered: bool
-    ) -> list[Node]:
-        step, predicates = row
-        axes = self.scratch.evaluator().axes
-        if not step.is_positional:
-            found = {one for start in nodes for one in axes.step(start, step)}
-            return self._filtered(sorted(found, key=document_order), predicates, node)
-        if step.descendant:
-            below = {one for start in nodes for one in axes.self_or_descendants(start)}
-            nodes = sorted(below, key=document_order)
-            step = ast.LocationStep(False, step.kind, step.test, step.predicates)
-        selected: set[Node] = set()
-        for start in nodes:
-            selected.update(self._filtered(list(axes.step(start, step)), predicates, node))
-        return sorted(selected, key=document_order)
-
-
-def _is_of_message(item: Item) -> bool:
-    return type(item) is Node and not item.tree
 
 
 class Each(Focused):
@@ -220,32 +145,6 @@ class Each(Focused):
         if not all(is_node):
             raise DynamicError("XPTY0018", "a step yields both nodes and values")
         return sorted(set(evaluator.nodes(found)), key=document_order)
-
-
-class NodeOperation(op.Evaluated):
-    """``|``, ``intersect``, ``except``, ``is``, ``<<`` or ``>>`` of nodes of any trees."""
-
-    def __init__(self, scratch: op.Scratch, name: str, operands: Sequence[op.Operator]) -> None:
-        super().__init__(scratch, operands)
-        self._name = name
-        self._operands = operands
-
-    def evaluate(self, node: int) -> Value:
-        nodes = self.scratch.evaluator().nodes
-        one, other = (nodes(operand.value_at(node)) for operand in self._operands)
-        name = self._name
-        if name in ("|", "intersect", "except"):
-            left, right = set(one), set(other)
-            found = {"|": left | right, "intersect": left & right, "except": left - right}[name]
-            return sorted(found, key=document_order)
-        if len(one) > 1 or len(other) > 1:
-            raise DynamicError("XPTY0004", f"'{name}' compares one node with one")
-        if not one or not other:
-            return []
-        first, second = document_order(one[0]), document_order(other[0])
-        return [
-            first == second if name == "is" else first < second if name == "<<" else first > second
-        ]
 
 
 # -------------------------------------------------------------------------------------------------

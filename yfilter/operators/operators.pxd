@@ -23,9 +23,19 @@ cdef inline long long _within(long long node) noexcept:
 cdef double number_in(const unsigned char* values, int first, int last) except? -1
 
 
+cdef class TreeColumns:
+    cdef readonly int number
+    cdef int element, content  # the row in front of its elements, and its first content
+    cdef int elements, attributes, contents  # rows here less rows of its stream
+    cdef long long top
+    cdef bytes attribute_values, content_values, text_values
+
+
 cdef class MessageColumns:
     cdef object _stream
     cdef readonly int elements
+    cdef int attributes, contents
+    cdef list names
     cdef int deepest
     cdef const int[::1] name
     cdef const int[::1] parent
@@ -47,10 +57,18 @@ cdef class MessageColumns:
     cdef readonly bint only_text
     cdef bytes text_values
     cdef const int[::1] text_offset
+    cdef list _trees  # TreeColumns, in the order of their rows
+    cdef int _elements_used, _attributes_used, _contents_used
+    cdef dict _numbers_of_names
 
     cpdef int bind_columns(self, stream) except -1
-    cdef int _link_contents(self) except -1
-    cdef int _leave_out_comments(self) except -1
+    cdef int drop_trees(self) except -1
+    cdef bint add_tree(self, stream, top) except -1
+    cdef TreeColumns tree_of(self, long long node)
+    cdef int _name(self, name) except -1
+    cdef int _put_rows(self, TreeColumns tree, stream, int first, int end) except -1
+    cdef int _make_room(self) except -1
+    cdef bint _link_contents(self, int first, int end, int content, int last) except -1
 
 
 cdef class Variable:
@@ -91,6 +109,7 @@ cdef class Scratch:
     cdef bint accepts(self, int symbol, int name) noexcept
     cdef bint passes(self, int test, int symbol, long long node) noexcept
     cdef long long parent(self, long long node) except -2
+    cdef long long root(self, long long node) except -2
     cdef long long behind(self, long long node) noexcept
     cdef int visit(self, long long count) except -1
     cpdef int restart(self, long long spent=*) except -1
@@ -106,6 +125,7 @@ cdef class Scratch:
     cdef double number(self) except? -1
     cdef object atom(self, long long node)
     cdef str target(self, long long node)
+    cdef int _adopt(self, int trees) except -1
     cdef object node_of(self, long long node)
     cdef object nodes_from(self, int base)
     cdef long long[::1] taken(self, int base)

@@ -149,13 +149,43 @@ cdef inline bint _is_space(int octet) noexcept:
 # The string value of an element is one run of bytes, ``text_values`` from ``text_offset`` of the
 # first to that of the last content within: those of the content itself, unless a comment or
 # processing instruction lies anywhere (``only_text`` is false then).
+#
+# Behind the rows of the message stand those of the trees that were constructed, one tree behind the
+# other, so that one number is a node of any of them.  In front of each tree is one row of each
+# kind: that of the elements is its document node, if it has one.  Names of elements and parents
+# beside those of a message:
+
+cdef enum:
+    _DOCUMENT_NAME = -1  # the name of a row that is a document
+    _NO_NAME = -2  # the name of one that is no node
+    _NO_PARENT = -2
+
+
+cdef inline void _set(const int[::1] column, int at, int value) noexcept:
+    (<int*>&column[at])[0] = value
+
+
+cdef int _copy(
+    const int[::1] source, int first, int last, const int[::1] target, int at, int shift
+) noexcept:
+    """Rows of a stream as rows of one's own, which count from elsewhere."""
+    cdef int i
+    for i in range(first, last):
+        _set(target, at + i - first, source[i] + shift)
+    return 0
+
+
+cdef class TreeColumns:
+    """A tree behind a message: where its rows are, and the values that they point into."""
 
 
 cdef class MessageColumns:
     """``bind_columns`` to one message after another; the columns of its own are kept."""
 
     def __init__(self) -> None:
-        self.elements = 0
+        self.elements = self.attributes = self.contents = 0
+        self.names: list[QualifiedName] = []
+        self._trees: list[TreeColumns] = []
         self.deepest = 0
         self.text_first = self.within_first = self.within_last = ints(258)
         self.text_next = ints(1025)
@@ -164,6 +194,7 @@ cdef class MessageColumns:
 
     cpdef int bind_columns(self, stream) except -1:
         """Look at a message."""
+        cdef int element
         self._stream = stream
         self.elements = len(stream)
         self.name = stream.element_name
@@ -179,31 +210,39 @@ cdef class MessageColumns:
         self.content_next = stream.content_next
         self.content_offset = stream.content_offset
         self.content_values = stream.content_values
+        self.attributes = len(stream.attribute_name)
+        self.contents = len(stream.content_kind)
+        self.drop_trees()
         if self.elements >= len(self.text_first) - 1:
             self.text_first = ints(2 * self.elements + 2)
             self.within_first = ints(2 * self.elements + 2)
             self.within_last = ints(2 * self.elements + 2)
-        if len(self.content_kind) > len(self.text_next):
-            self.text_next = ints(2 * len(self.content_kind) + 1)
-        self._link_contents()
-        return 0
-
-    cdef int _link_contents(self) except -1:
-        """The text nodes of each element as a chain; the content within each as a range."""
-        cdef int count = len(self.content_kind)
-        cdef int element
-        cdef int content = 0
-        cdef int parent
-        self.only_text = True
+        if self.contents > len(self.text_next):
+            self.text_next = ints(2 * self.contents + 1)
         self.deepest = 0
         for element in range(self.elements):
-            self.text_first[element] = -1
             self.deepest = max(self.deepest, self.depth[element])
-            while content < count and self.content_next[content] <= element:
+        self.only_text = self._link_contents(0, self.elements, 0, self.contents)
+        self.text_values, self.text_offset = self.content_values, self.content_offset
+        if not self.only_text:
+            self.text_values, self.text_offset = _texts_alone(
+                self.content_values, self.content_kind, self.content_offset, 0, self.contents
+            )
+        return 0
+
+    cdef bint _link_contents(self, int first, int end, int content, int last) except -1:
+        """Of rows of elements the text nodes of each as a chain, and the content within each as a
+        range; whether all of the content is text."""
+        cdef int element, parent
+        cdef int start = content
+        cdef bint only_text = True
+        for element in range(first, end):
+            self.text_first[element] = -1
+            while content < last and self.content_next[content] <= element:
                 content += 1
             self.within_first[element] = content
             self.within_last[element] = content
-        for content in range(count - 1, -1, -1):
+        for content in range(last - 1, start - 1, -1):
             parent = self.content_parent[content]
             if parent < 0:
                 continue
@@ -212,30 +251,187 @@ cdef class MessageColumns:
                 self.text_next[content] = self.text_first[parent]
                 self.text_first[parent] = content
             else:
-                self.only_text = False
-        for element in range(self.elements - 1, 0, -1):
+                only_text = False
+        for element in range(end - 1, first, -1):
             parent = self.parent[element]
             self.within_last[parent] = max(self.within_last[parent], self.within_last[element])
-        self.text_values, self.text_offset = self.content_values, self.content_offset
-        if not self.only_text:
-            self._leave_out_comments()
+        return only_text
+
+    # -- trees
+
+    cdef int drop_trees(self) except -1:
+        """There are no rows but those of the message."""
+        if self._stream is not None:
+            self.names = self._stream.names
+        self._trees.clear()
+        self._elements_used, self._contents_used = self.elements, self.contents
+        self._attributes_used = self.attributes
+        self._numbers_of_names = None
         return 0
 
-    cdef int _leave_out_comments(self) except -1:
-        """Comments and processing instructions are no part of a string value."""
-        cdef const unsigned char[::1] values = self.content_values
-        cdef unsigned char[::1] texts = bytearray(len(self.content_values))
-        cdef int[::1] offset = ints(len(self.content_kind) + 1)
-        cdef int content, first
-        cdef int size = 0
-        for content in range(len(self.content_kind)):
-            if self.content_kind[content] == 0:
-                for first in range(self.content_offset[content], self.content_offset[content + 1]):
-                    texts[size] = values[first]
-                    size += 1
-            offset[content + 1] = size
-        self.text_values, self.text_offset = bytes(texts[:size]), offset
+    cdef bint add_tree(self, stream, top) except -1:
+        """A tree of ``top``, a Node of a stream, with all below it; whether it has names that no
+        tree in front has."""
+        cdef TreeColumns tree = TreeColumns()
+        cdef int names = len(self.names)
+        cdef int row = self._elements_used  # in front of its elements
+        cdef int element, element_end, attribute, attribute_end, content, content_end, i
+        cdef bint is_alone = top.type in (NodeType.ATTRIBUTE, NodeType.CONTENT)
+        cdef bint is_document = top.type is NodeType.DOCUMENT
+        element = element_end = max(top.position, 0)
+        attribute = attribute_end = content = content_end = 0
+        if is_alone and top.type is NodeType.ATTRIBUTE:
+            attribute, attribute_end = top.number, top.number + 1
+        elif is_alone:
+            content, content_end = top.number, top.number + 1
+        else:
+            element_end = len(stream) if is_document else stream.element_end[element]
+            attribute = stream.attribute_start[element]
+            attribute_end = stream.attribute_start[element_end]
+            content_end = len(stream.content_kind)
+            if not is_document:
+                within = stream.content_within(element)
+                content, content_end = within.start, within.stop
+        tree.number = 1 + len(self._trees)
+        tree.element, tree.content = row, self._contents_used + 1
+        tree.elements = row - element + (top.type is not NodeType.ATTRIBUTE)
+        tree.attributes = self._attributes_used + 1 - attribute
+        tree.contents = tree.content - content
+        tree.attribute_values, tree.content_values = stream.attribute_values, stream.content_values
+        self._elements_used = row + 1 + element_end - element
+        self._attributes_used = tree.attributes + attribute_end
+        self._contents_used = tree.contents + content_end
+        self._make_room()
+        self._put_rows(tree, stream, element, element_end)
+        for i in range(attribute, attribute_end):
+            name = stream.names[stream.attribute_name[i]]
+            _set(self.attribute_name, tree.attributes + i, self._name(name))
+        _copy(
+            stream.attribute_offset, attribute, attribute_end + 1,
+            self.attribute_offset, tree.attributes + attribute, 0
+        )
+        for i in range(content, content_end):
+            (<unsigned char*>&self.content_kind[tree.contents + i])[0] = stream.content_kind[i]
+        for column, own in (
+            (stream.content_parent, self.content_parent), (stream.content_next, self.content_next)
+        ):
+            _copy(column, content, content_end, own, tree.content, tree.elements)
+        _copy(stream.content_offset, content, content_end + 1, self.content_offset, tree.content, 0)
+        _set(self.name, row, _DOCUMENT_NAME if is_document else _NO_NAME)
+        _set(self.parent, row, _NO_PARENT)
+        _set(self.end, row, self._elements_used)
+        if is_document:
+            tree.top = KINDS * row
+        elif not is_alone:
+            tree.top = KINDS * (row + 1)
+            _set(self.parent, row + 1, _NO_PARENT)
+        elif attribute_end:
+            tree.top = KINDS * row + tree.attributes + attribute + 1
+        else:
+            tree.top = KINDS * (row + 1) - CONTENT + tree.content
+            _set(self.content_parent, tree.content, _NO_PARENT)
+        self._link_contents(
+            row + (not is_document), self._elements_used, tree.content, self._contents_used
+        )
+        tree.text_values, offsets = _texts_alone(
+            stream.content_values, stream.content_kind, stream.content_offset, content, content_end
+        )
+        _copy(offsets, 0, len(offsets), self.text_offset, tree.content, 0)
+        self._trees.append(tree)
+        return len(self.names) > names
+
+    cdef int _put_rows(self, TreeColumns tree, stream, int first, int end) except -1:
+        """The rows of elements of a tree."""
+        cdef int at = tree.element + 1
+        cdef int i
+        if end == first:
+            return 0
+        _copy(stream.element_parent, first, end, self.parent, at, tree.elements)
+        _copy(stream.element_end, first, end, self.end, at, tree.elements)
+        _copy(stream.attribute_start, first, end + 1, self.attribute_start, at, tree.attributes)
+        for i in range(first, end):
+            _set(self.name, at + i - first, self._name(stream.names[stream.element_name[i]]))
         return 0
+
+    cdef int _name(self, name) except -1:
+        """The number of a name of a tree."""
+        if self._numbers_of_names is None:
+            self.names = list(self.names)  # no more those of the stream
+            self._numbers_of_names = {name: number for number, name in enumerate(self.names)}
+        number = self._numbers_of_names.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
+        return number
+
+    cdef int _make_room(self) except -1:
+        """Columns of one's own, with room for the rows of all trees."""
+        cdef int rows = 2 * self._elements_used + 2
+        if self._elements_used >= len(self.name):
+            self.name = grown(self.name, rows)
+            self.parent = grown(self.parent, rows)
+            self.end = grown(self.end, rows)
+            self.attribute_start = grown(self.attribute_start, rows)
+        if self._elements_used >= len(self.text_first):
+            self.text_first = grown(self.text_first, rows)
+            self.within_first = grown(self.within_first, rows)
+            self.within_last = grown(self.within_last, rows)
+        rows = 2 * self._attributes_used + 2
+        if self._attributes_used >= len(self.attribute_name):
+            self.attribute_name = grown(self.attribute_name, rows)
+            self.attribute_offset = grown(self.attribute_offset, rows)
+        rows = 2 * self._contents_used + 2
+        if self._contents_used >= len(self.content_kind):
+            self.content_kind = grown(self.content_kind, rows)
+            self.content_parent = grown(self.content_parent, rows)
+            self.content_next = grown(self.content_next, rows)
+            self.content_offset = grown(self.content_offset, rows)
+            self.text_offset = grown(self.text_offset, rows)
+        if self._contents_used >= len(self.text_next):
+            self.text_next = grown(self.text_next, rows)
+        return 0
+
+    cdef TreeColumns tree_of(self, long long node):
+        """The tree that a node is in; None for one of the message."""
+        cdef long long content = _within(node) + CONTENT
+        cdef bint is_content = _within(node) < 0
+        cdef int position = _position(node)
+        cdef int low = 0
+        cdef int high = len(self._trees)
+        cdef int middle
+        cdef TreeColumns tree
+        while low < high:
+            middle = (low + high) >> 1
+            tree = self._trees[middle]
+            if tree.content <= content if is_content else tree.element <= position:
+                low = middle + 1
+            else:
+                high = middle
+        return None if low == 0 else self._trees[low - 1]
+
+
+cdef tuple _texts_alone(
+    bytes content, const unsigned char[::1] kind, const int[::1] offset, int first, int last
+):
+    """Of a range of content the octets that are text, for comments and processing instructions are
+    no part of a string value, and where each begins."""
+    cdef const unsigned char[::1] values = content
+    cdef unsigned char[::1] texts
+    cdef int[::1] offsets = ints(last - first + 1)
+    cdef int i, octet
+    cdef int size = 0
+    cdef bint only_text = True
+    for i in range(first, last):
+        only_text &= kind[i] == 0
+    if only_text:
+        return content, offset[first : last + 1]
+    texts = bytearray(offset[last] - offset[first])
+    for i in range(first, last):
+        if kind[i] == 0:
+            for octet in range(offset[i], offset[i + 1]):
+                texts[size] = values[octet]
+                size += 1
+        offsets[i - first + 1] = size
+    return bytes(texts[:size]), offsets
 
 
 # -------------------------------------------------------------------------------------------------
@@ -246,7 +442,7 @@ cdef class MessageColumns:
 #
 #     element n        KINDS * n                   attribute m of it    KINDS * n + m + 1
 #     content c, in front of element n             KINDS * n - CONTENT + c
-#     document node    ROOT, which is KINDS * -1
+#     document node    ROOT, which is KINDS * -1   that of a tree, in front of it: KINDS * n
 #
 # Operators push the nodes that they find on a stack, ``nodes`` up to ``top``, and whoever asked
 # them takes them off again.  ``octets`` from ``first`` to ``last`` is the string value looked at
@@ -296,19 +492,20 @@ cdef class Scratch:
         self._evaluator: Evaluator | None = None
         self._is_spent = False
         self.strict = False
-        self.begin(ElementStream())
+        self.begin()
 
-    def begin(self, stream: ElementStream) -> None:
+    def begin(self) -> None:
         """A new message, which the columns are bound to."""
-        self.translate(stream)
+        self.columns.drop_trees()
+        self.translate()
         self.message += 1
         self.top = 0
         self._evaluator = None
 
-    def translate(self, stream: ElementStream) -> None:
-        """The names of a message by the symbols that there are now."""
+    def translate(self) -> None:
+        """The names of the message and of the trees by the symbols that there are now."""
         cdef SymbolTable symbols = self.symbols
-        symbols.translate(stream.names)
+        symbols.translate(self.columns.names)
         self.label = symbols.label
         self.exact = symbols.exact
         self.in_namespace = symbols.in_namespace
@@ -430,18 +627,26 @@ cdef class Scratch:
             return test & ATTRIBUTES and self.accepts(
                 symbol, self.columns.attribute_name[within - 1]
             )
-        if element < 0:
+        if element < 0 or self.columns.name[element] < 0:
             return test & DOCUMENTS
         return test & ELEMENTS and self.accepts(symbol, self.columns.name[element])
 
     cdef long long parent(self, long long node) except -2:
-        """The element or document above a node, -1 above the document."""
+        """The element or document above a node, -1 if there is none."""
         cdef long long within = _within(node)
-        if within < 0:
-            return KINDS * self.columns.content_parent[within + CONTENT]
+        cdef int parent
         if within > 0:
-            return node - within
-        return -1 if node == ROOT else KINDS * self.columns.parent[_position(node)]
+            return -1 if self.columns.name[_position(node)] == _NO_NAME else node - within
+        if within < 0:
+            parent = self.columns.content_parent[within + CONTENT]
+        else:
+            parent = _NO_PARENT if node == ROOT else self.columns.parent[_position(node)]
+        return -1 if parent == _NO_PARENT else KINDS * parent
+
+    cdef long long root(self, long long node) except -2:
+        """The node of its tree that nothing is above."""
+        cdef TreeColumns tree = self.columns.tree_of(node)
+        return ROOT if tree is None else tree.top
 
     cdef long long behind(self, long long node) noexcept:
         """The least number that a node behind a node, and not within it, can have."""
@@ -449,7 +654,7 @@ cdef class Scratch:
         if _within(node):
             return node + 1
         if element < 0:
-            return KINDS * self.columns.elements + CONTENT
+            return KINDS * self.columns.elements - CONTENT + self.columns.contents
         return (
             KINDS * self.columns.end[element] - CONTENT + self.columns.within_last[element]
         )
@@ -460,22 +665,24 @@ cdef class Scratch:
         cdef MessageColumns columns = self.columns
         cdef int number = max(_position(node), 0)
         cdef long long within = _within(node)
+        cdef bint is_of_tree = number >= columns.elements and columns._trees
+        cdef TreeColumns tree = columns.tree_of(node) if is_of_tree else None
         self.is_untyped = True
         if within > 0:
             number = within - 1
-            self.octets = columns.attribute_values
+            self.octets = columns.attribute_values if tree is None else tree.attribute_values
             self.first = columns.attribute_offset[number]
             self.last = columns.attribute_offset[number + 1]
         elif within < 0:
             number = within + CONTENT
-            self.octets = columns.content_values
+            self.octets = columns.content_values if tree is None else tree.content_values
             self.first = columns.content_offset[number]
             self.last = columns.content_offset[number + 1]
             self.is_untyped = columns.content_kind[number] == 0
             if columns.content_kind[number] == 2:
                 self.first = self._behind_target(self.first, self.last)
         else:
-            self.octets = columns.text_values
+            self.octets = columns.text_values if tree is None else tree.text_values
             self.first = columns.text_offset[columns.within_first[number]]
             self.last = columns.text_offset[columns.within_last[number]]
         return 0
@@ -500,7 +707,9 @@ cdef class Scratch:
         cdef int number = _within(node) + CONTENT
         if _within(node) >= 0 or self.columns.content_kind[number] != 2:
             return ""
-        return self.columns._stream.content_value(number).split(" ")[0]
+        self.look_at(node)
+        found = self.octets[self.columns.content_offset[number] : self.last]
+        return found.partition(b" ")[0].decode()
 
     cdef double number(self) except? -1:
         """The value looked at last as xs:double; DynamicError if it is none."""
@@ -512,22 +721,51 @@ cdef class Scratch:
         return number
 
     def number_of(self, node: Node) -> int:
-        """A node of the message as operators know it."""
-        if node.type is NodeType.DOCUMENT:
-            return ROOT
-        if node.type is NodeType.CONTENT:
-            return KINDS * node.position - CONTENT + node.number
-        return KINDS * node.position + (node.number + 1 if node.type is NodeType.ATTRIBUTE else 0)
+        """A node of the message, or of a tree of the evaluator, as operators know it."""
+        cdef long long position, number
+        cdef TreeColumns tree
+        position, type_, number, at = node
+        if at:
+            if at > len(self.columns._trees):
+                self._adopt(at)
+            tree = self.columns._trees[at - 1]
+            position += tree.elements
+            number += tree.contents if type_ is NodeType.CONTENT else tree.attributes
+        if type_ is NodeType.CONTENT:
+            return KINDS * position - CONTENT + number
+        return KINDS * position + (number + 1 if type_ is NodeType.ATTRIBUTE else 0)
+
+    cdef int _adopt(self, int trees) except -1:
+        """Give the first so many trees of the evaluator columns."""
+        cdef bint has_new_names = False
+        evaluator = self.evaluator()
+        for at in range(len(self.columns._trees) + 1, trees + 1):
+            top = evaluator.tops.get(at) or element_node(0, at)
+            has_new_names |= self.columns.add_tree(evaluator.streams[at], top)
+        if has_new_names:
+            self.translate()
+        return 0
 
     cdef object node_of(self, long long node):
         """The node as an item."""
         cdef int element = _position(node)
         cdef long long within = _within(node)
+        cdef TreeColumns tree = None
+        if element >= self.columns.elements:
+            tree = self.columns.tree_of(node)
+        if tree is None:
+            if within < 0:
+                return Node(element, NodeType.CONTENT, within + CONTENT)
+            if within > 0:
+                return Node(element, NodeType.ATTRIBUTE, within - 1)
+            return DOCUMENT if element < 0 else element_node(element)
+        at = tree.number
+        element -= tree.elements
         if within < 0:
-            return Node(element, NodeType.CONTENT, within + CONTENT)
+            return Node(element, NodeType.CONTENT, within + CONTENT - tree.contents, at)
         if within > 0:
-            return Node(element, NodeType.ATTRIBUTE, within - 1)
-        return DOCUMENT if element < 0 else element_node(element)
+            return Node(element, NodeType.ATTRIBUTE, within - 1 - tree.attributes, at)
+        return element_node(element, at) if element >= 0 else DOCUMENT._replace(tree=at)
 
     cdef object nodes_from(self, int base):
         """The nodes from ``base`` on as items, taken off the stack."""
@@ -1688,20 +1926,18 @@ cdef class Targets(Operator):
     """A processing instruction has a target: ``processing-instruction("target")``."""
 
     cdef Scratch _scratch
-    cdef bytes _target
+    cdef str _target
 
     def __init__(self, scratch: Scratch, target: str) -> None:
         super().__init__()
         self._scratch = scratch
-        self._target = target.encode()
+        self._target = target
 
     cdef bint holds(self, long long node) except -1:
-        cdef MessageColumns columns = self._scratch.columns
-        cdef int content = _within(node) + CONTENT
-        value = columns.content_values[
-            columns.content_offset[content] : columns.content_offset[content + 1]
-        ]
-        return value == self._target or value.startswith(self._target + b" ")
+        return self._scratch.target(node) == self._target
+
+
+cdef class ItemVariable
 
 
 cdef class Nodes(Operator):
@@ -1780,7 +2016,7 @@ cdef class OfKind(Nodes):
         cdef int i
         for i in range(base, scratch.top):
             if self._elements:
-                matches &= _within(scratch.nodes[i]) == 0 and scratch.nodes[i] != ROOT
+                matches &= scratch.passes(ELEMENTS, 0, scratch.nodes[i])
             if self._attributes:
                 matches &= _within(scratch.nodes[i]) > 0
         if not matches:
@@ -1802,7 +2038,7 @@ cdef class RootOf(Nodes):
         if self.scratch.top > base + 1:
             raise DynamicError("XPTY0004", "root() takes one node")
         if self.scratch.top > base:
-            self.scratch.nodes[base] = ROOT
+            self.scratch.nodes[base] = self.scratch.root(self.scratch.nodes[base])
         return base
 
 
@@ -1843,6 +2079,56 @@ cdef class Combined(Nodes):
                     kept += 1
             scratch.top = kept
         return base
+
+
+cdef class NodesOf(Nodes):
+    """The items of an operator as nodes; an error with ``code`` where one is none."""
+
+    cdef Operator _operand
+    cdef str _code
+
+    def __init__(self, scratch: Scratch, operand: Operator, code: str = "XPTY0019") -> None:
+        super().__init__(scratch, (operand,))
+        self._operand = operand
+        self._code = code
+
+    cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        cdef int base = scratch.top
+        for item in self._operand.value(node):
+            if isinstance(item, Node):
+                scratch.push(scratch.number_of(item))
+            elif isinstance(item, NODES):
+                for made in scratch.evaluator().nodes((item,)):
+                    scratch.push(scratch.number_of(made))
+            else:
+                scratch.top = base
+                raise DynamicError(self._code, "a step from what is no node")
+        return base
+
+
+cdef class RootHere(Nodes):
+    """The document of a path from the message, within ``try``: an error where the context, which
+    is an item of a variable or else a node, is in no document."""
+
+    cdef ItemVariable _context
+
+    def __init__(self, scratch: Scratch, context: ItemVariable | None) -> None:
+        super().__init__(scratch, () if context is None else (context,))
+        self._context = context
+        self.uses_context = context is None
+
+    cdef int collect(self, long long node) except -1:
+        cdef Scratch scratch = self.scratch
+        if self._context is not None:
+            (item,) = self._context._items
+            node = scratch.number_of(item) if isinstance(item, Node) else ROOT
+            if isinstance(item, NODES) and not isinstance(item, Node):
+                node = -1
+        if node == -1 or scratch.root(node) != ROOT:
+            raise DynamicError("XPDY0050", "the context item is in no document")
+        scratch.push(ROOT)
+        return scratch.top - 1
 
 
 cdef class Selected(Nodes):
@@ -2120,17 +2406,15 @@ cdef class Path(Nodes):
         cdef Scratch scratch = self.scratch
         cdef MessageColumns columns = scratch.columns
         cdef int axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
-        cdef long long around = ROOT
-        cdef long long key
+        cdef long long around, key
         cdef int element
         cdef Row row
         self._forget()
-        if axis < FOLLOWING:
-            around = scratch.parent(node)
-            if around == -1 or _within(node) > 0:
-                return None
+        around = scratch.root(node) if axis >= FOLLOWING else scratch.parent(node)
+        if around in (-1, node) or (axis < FOLLOWING and _within(node) > 0):
+            return None
         element = _position(around)
-        if node == ROOT or _WIDE > (
+        if _WIDE > (
             columns.elements if element < 0
             else columns.end[element] - element
             + columns.within_last[element] - columns.within_first[element]
@@ -2313,7 +2597,9 @@ cdef class Path(Nodes):
             covered = ROOT
             axis = self._steps[STEP_WIDTH * at + STEP_AXIS]
             positional = self._steps[STEP_WIDTH * at + STEP_POSITIONAL]
-            if axis >= FOLLOWING and not positional and end > base:
+            if axis >= FOLLOWING and not positional and end > base and (
+                scratch.root(scratch.nodes[base]) == scratch.root(scratch.nodes[end - 1])
+            ):
                 self._step(at, self._widest(axis, base, end))
             else:
                 for i in range(base, end):
@@ -2456,8 +2742,9 @@ cdef class Path(Nodes):
             if _within(node) == 0:
                 self._push_range(at, axis != CHILD, node, -1, ROOT)
         elif axis >= FOLLOWING:
-            if node != ROOT:
-                self._push_range(at, True, ROOT, axis, node)
+            around = scratch.root(node)
+            if node != around:
+                self._push_range(at, True, around, axis, node)
         elif axis >= FOLLOWING_SIBLING:
             scratch.visits += 1
             around = scratch.parent(node)
@@ -2480,9 +2767,11 @@ cdef class Path(Nodes):
         cdef int i
         if _within(node):
             return 0
+        cdef bint is_document = node == ROOT or columns.name[element] < 0
         if axis == ATTRIBUTES_BELOW:
             end = columns.elements if node == ROOT else columns.end[element]
-        elif node == ROOT:
+            element += is_document and node != ROOT
+        elif is_document:
             return 0
         scratch.visit(end - element)
         for element in range(element, end):
@@ -2505,7 +2794,7 @@ cdef class Path(Nodes):
         cdef int element = parent + 1  # the next one, up to ``end``
         cdef int end = columns.elements
         cdef int content = 0  # the next one, up to ``last``
-        cdef int last = len(columns.content_kind)
+        cdef int last = columns.contents
         cdef int base = scratch.top
         cdef int stop, i, kept
         cdef long long within = _within(node)
@@ -2991,9 +3280,6 @@ cdef class PathJoin(Equality):
         if self._relation == 4:
             return max(left) > min(right)
         return max(left) >= min(right)
-
-
-cdef class ItemVariable
 
 
 cdef class Bound(Operator):
@@ -3664,7 +3950,7 @@ cdef class NameOf(Operator):
         cdef long long found = self._path.first_node(node)
         cdef long long within = _within(found)
         cdef int name
-        if found == -1 or found == ROOT:
+        if found == -1 or (within == 0 and scratch.passes(DOCUMENTS, 0, found)):
             return self._nothing
         if within < 0:
             return self._said(QualifiedName("", "", scratch.target(found)))
@@ -3677,7 +3963,7 @@ cdef class NameOf(Operator):
             name = scratch.columns.name[_position(found)]
         text = self._texts.get(name)
         if text is None:
-            text = self._texts[name] = self._said(scratch.columns._stream.names[name])
+            text = self._texts[name] = self._said(scratch.columns.names[name])
         return text
 
 
@@ -5255,13 +5541,15 @@ cdef class OperatorTable:
                 path.collect(ROOT)
             else:
                 for item in asked.value(ROOT):
-                    if isinstance(item, Node) and item.tree == DOCUMENT.tree:
+                    if isinstance(item, Node):
                         scratch.push(scratch.number_of(item))
         except DynamicError:
             scratch.top = base
             return found
         for i in range(base, scratch.top):
             node = scratch.nodes[i]
+            if scratch.root(node) != ROOT:
+                continue
             found.append(max(_position(scratch.parent(node) if _within(node) < 0 else node), 0))
         scratch.top = base
         return sorted({*found})
@@ -5275,7 +5563,7 @@ cdef class OperatorTable:
     cdef int _look(self) except -1:
         """Begin the message, unless that was done."""
         if self._is_new and self._stream is not None:
-            self.scratch.begin(self._stream)
+            self.scratch.begin()
             self._answers.clear()
             self._spent.clear()
             self._why.clear()

@@ -19,7 +19,6 @@ from yfilter.language.budget import NOT_BEGUN, too_many_tuples, too_many_visits
 from yfilter.language.evaluator import OWN_PREFIX, written
 from yfilter.language.failures import first_told
 from yfilter.language.nodes import (
-    DOCUMENT,
     NODES,
     Construction,
     Detached,
@@ -738,7 +737,7 @@ cdef class ResultWriter(Output):
                     octets = atom_text(item).encode()
                     self.open_string()
                     self.put_octets(octets, 0, len(octets))
-            elif isinstance(item, Node) and item.tree == DOCUMENT.tree:
+            elif isinstance(item, Node) and not item.tree:
                 self._put_node(self._scratch.number_of(item))
             else:
                 self._put_made(item)
@@ -780,6 +779,8 @@ cdef class ResultWriter(Output):
             scratch.look_at(node)
             self.open_string()
             return self.put_octets(scratch.octets, scratch.first, scratch.last)
+        if _position(node) >= scratch.columns.elements and scratch.root(node) != ROOT:
+            return self._put_made(scratch.node_of(node))
         if within > 0:
             return self._put_attribute(within - 1)
         if within < 0 and self.mode == AS_DOCUMENTS:
