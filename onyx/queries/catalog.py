@@ -31,15 +31,13 @@ from registration.queries.providers import NAMESPACE, Market
 
 if TYPE_CHECKING:
     from onyx.metadata.cache import MetadataCache
-    from registration.metadata.statement_tables import StatementTables
 
 VOCABULARY = Path(providers.__file__).with_suffix(".ttl")
 Layer: TypeAlias = Sequence[Statement]
 
 _WORD = re.compile(r"`([^`]+)`|(\w+)")
 _EVERYWHERE = ("CycleProvider", "Link")
-_OWNERS = ("provider", "wrapper", "readAt")
-_PARTS = ("column", "serverInformation", "certificate")
+_REFERENCES = ("provider", "wrapper", "column", "serverInformation", "certificate")
 _RULES = ("resource", "what")
 _KEPT = 64
 
@@ -56,9 +54,10 @@ class Catalog:
     def __init__(self, documents: Sequence[CatalogDocument], cache: MetadataCache | None) -> None:
         self._documents = documents
         self._files = [document.statements for document in documents]
-        self._cache = None if cache is None else _CachedStatements(cache)
-        self._kept: dict[str, tuple[Market, list[MarketFault]]] = {}
+        self._cache = cache
+        self._cached: _CachedStatements | None = None
         self._version = (-1, -1)
+        self._kept: dict[str, tuple[Market, list[MarketFault]]] = {}
 
     @classmethod
     def read(cls, *files: str | Path) -> Catalog:
@@ -100,12 +99,12 @@ class Catalog:
         if self._cache is None:
             sql = ""
         elif (version := self._cache.version()) != self._version:
-            self._version = version
             self._kept.clear()
+            self._version, self._cached = version, _CachedStatements(self._cache)
         if sql not in self._kept:
             layers: list[Layer] = [*self._files]
-            if self._cache is not None:
-                layers.insert(0, self._cache.asked(sql, self._files) if sql else self._cache.all())
+            if (cached := self._cached) is not None:
+                layers.insert(0, cached.asked(sql, self._files) if sql else cached.all())
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
             self._kept[sql] = read_market(layers)
@@ -157,51 +156,55 @@ def _documents(files: Iterable[str | Path]) -> list[CatalogDocument]:
 
 
 class _CachedStatements:
-    """The statements of a cache that are about providers."""
+    """The statements of a cache that are about providers, as they are at one version of it."""
 
     def __init__(self, cache: MetadataCache) -> None:
-        self._cache = cache
-
-    def version(self) -> tuple[int, int]:
-        return self._cache.version()
+        self._tables = tables = cache.statements()
+        self._everywhere = self._with_parts(
+            set(tables.of_classes([NAMESPACE + each for each in _EVERYWHERE]))
+        )
+        self._said_everywhere = self._said(self._everywhere)
+        self._functions: dict[str, list[int]] = {}
+        functions = tables.of_classes([NAMESPACE + "Function"])
+        for number, name in tables.values(functions, NAMESPACE + "name"):
+            self._functions.setdefault(name.lower(), []).append(number)
 
     def all(self) -> Layer:
-        tables = self._cache.statements()
-        return _said(tables, tables.below(NAMESPACE))
+        return self._said(self._tables.below(NAMESPACE))
 
     def asked(self, sql: str, files: Iterable[Layer]) -> Layer:
         """As far as a text, and files, may name it."""
-        tables = self._cache.statements()
-        found = set(tables.of_classes([NAMESPACE + each for each in _EVERYWHERE]))
+        tables = self._tables
         named = (each for layer in files for said in layer for each in (said.subject, said.value))
-        found.update(tables.known(list(dict.fromkeys(named))).values())
+        found = set(tables.known(list(dict.fromkeys(named))).values())
         texts, words = [sql], set[str]()
         while texts:
             words.update(one or two for text in texts for one, two in _WORD.findall(text))
-            named_so = _named(tables, list(words)) - found
-            found |= named_so
-            texts = [text for _, text in tables.values(list(named_so), NAMESPACE + "location")]
+            new = self._named(words) - found
+            found |= new
+            texts = [text for _, text in tables.values(list(new), NAMESPACE + "location")]
+        found = self._with_parts(found) | self._everywhere
+        rules = (tables.referring(found, NAMESPACE + each) for each in _RULES)
+        return self._said_everywhere + self._said(found.union(*rules) - self._everywhere)
+
+    def _named(self, words: Collection[str]) -> set[int]:
+        """The relations whose name and whose provider's are among the words, and the functions
+        whose name is, in any case."""
+        tables, name = self._tables, NAMESPACE + "name"
+        owners = tables.with_value(name, words, NAMESPACE + "DataProvider")
+        relations = tables.referring(owners, NAMESPACE + "provider")
+        called = tables.values(list(relations), name)
+        found = {number for number, each in called if each in words}
+        return found.union(*(self._functions.get(word.lower(), ()) for word in words))
+
+    def _with_parts(self, found: set[int]) -> set[int]:
+        """These, with all that they refer to and that a market needs of them."""
         new = found
         while new:
-            properties = [NAMESPACE + each for each in (*_OWNERS, *_PARTS)]
-            ends = (tables.referred(new, each).values() for each in properties)
+            ends = (self._tables.referred(new, NAMESPACE + each).values() for each in _REFERENCES)
             new = set().union(*(end for some in ends for end in some)) - found
-            found |= new
-        rules = (tables.referring(found, NAMESPACE + each) for each in _RULES)
-        return _said(tables, found.union(*rules))
+            found = found | new
+        return found
 
-
-def _said(tables: StatementTables, resources: Collection[int]) -> Layer:
-    return [each for some in tables.statements(resources).values() for each in some]
-
-
-def _named(tables: StatementTables, words: Sequence[str]) -> set[int]:
-    """The relations whose name and whose provider's are among the words, and such functions, whose
-    case does not matter."""
-    names = tables.with_value(NAMESPACE + "name", words)
-    relations = names.intersection(tables.of_classes([NAMESPACE + "Relation"], names))
-    owners = tables.referred(relations, NAMESPACE + "provider")
-    found = {each for each, owner in owners.items() if not owner.isdisjoint(names)}
-    functions, folded = tables.of_classes([NAMESPACE + "Function"]), {w.lower() for w in words}
-    called = tables.values(functions, NAMESPACE + "name")
-    return found.union(number for number, name in called if name.lower() in folded)
+    def _said(self, resources: Collection[int]) -> list[Statement]:
+        return [each for some in self._tables.statements(resources).values() for each in some]

@@ -277,26 +277,23 @@ class StatementTables:
             found.update(number for (number,) in rows)
         return found
 
-    def with_value(self, prop: str, values: Sequence[str]) -> set[int]:
-        """The resources of which a property is one of these literals."""
+    def with_value(self, prop: str, values: Collection[str], of_class: str) -> set[int]:
+        """The resources of a class of which a property is one of these literals."""
         found: set[int] = set()
-        for some, places in _portions(values):
-            where = f"WHERE prop = {self.name(prop)} AND ref = 0 AND value IN ({places})"
-            rows = self._tables.execute(f"SELECT res FROM statements {where}", some)
+        query = (
+            "SELECT s.res FROM statements s CROSS JOIN types t ON t.res = s.res"
+            f" AND t.class = {self.name(of_class)} WHERE s.prop = {self.name(prop)} AND s.ref = 0"
+        )
+        for some, places in _portions(list(values)):
+            rows = self._tables.execute(f"{query} AND s.value IN ({places})", some)
             found.update(number for (number,) in rows)
         return found
 
-    def of_classes(self, classes: Sequence[str], of: Collection[int] | None = None) -> list[int]:
-        """The resources of one of these classes, or those ``of`` them."""
+    def of_classes(self, classes: Sequence[str]) -> list[int]:
+        """The resources of one of these classes."""
         names = ",".join(str(self.name(each)) for each in classes)
         query = f"SELECT DISTINCT res FROM types WHERE class IN ({names})"
-        if of is None:
-            return [number for (number,) in self._tables.execute(query)]
-        return [
-            number
-            for some, places in _portions(list(of))
-            for (number,) in self._tables.execute(f"{query} AND res IN ({places})", some)
-        ]
+        return [number for (number,) in self._tables.execute(query)]
 
     def below(self, namespace: str) -> set[int]:
         """The resources of which something is said by a property or a class of a namespace."""

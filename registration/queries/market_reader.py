@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
@@ -83,6 +84,8 @@ def read_market(layers: Sequence[Iterable[Said]]) -> tuple[Market, list[MarketFa
 class _Resource:
     """All that is said of one URI: values by the local names of properties."""
 
+    __slots__ = ("_layer", "classes", "uri", "values")
+
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.classes: dict[str, None] = {}
@@ -102,12 +105,12 @@ class _Resource:
 
     def text(self, name: str, usual: str | None = None) -> str:
         """The one value; ``usual``: where none is said, which else is a fault."""
-        values = self.values.get(name, ())
-        if len(values) > 1:
+        values = self.values.get(name)
+        if values:
+            if len(values) == 1:
+                return values[0]
             reason = f"{name} has one value, and here {len(values)}"
             raise _Wrong("several-values", reason, name, values[-1])
-        if values:
-            return values[0]
         if usual is None:
             raise _Wrong("missing", f"it has no {name}")
         return usual
@@ -140,9 +143,14 @@ class _Resource:
 
     def numbers(self, record: type) -> dict[str, Any]:
         """All numbers of a record that are said, by the names of its fields."""
-        named = {each.name: _camel(each.name) for each in fields(record) if "float" in each.type}
-        found = {field: self.number(name) for field, name in named.items()}
-        return {field: number for field, number in found.items() if number is not None}
+        said = [(field, name) for field, name in _numbers(record) if name in self.values]
+        return {field: self.number(name) for field, name in said}
+
+
+@cache
+def _numbers(record: type) -> list[tuple[str, str]]:
+    """The fields of a record that are numbers, each with its property."""
+    return [(each.name, _camel(each.name)) for each in fields(record) if "float" in each.type]
 
 
 def _camel(name: str) -> str:
