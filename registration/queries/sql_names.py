@@ -214,7 +214,9 @@ class Names:
         comma = False
         for join in joins:
             side = join.side or join.kind
-            comma |= not side and not join.args.get("on") and not join.args.get("using")
+            if not side and not join.args.get("on") and not join.args.get("using"):
+                comma = True
+                join.set("kind", "INNER")  # as Spark has a comma, which is printed otherwise
             if comma and side in ("RIGHT", "FULL"):
                 hint = "write CROSS JOIN in place of the comma"
                 reason = f"a {side} join beside a comma may mean two things"
