@@ -8,6 +8,7 @@
     sql_types.py      types of its expressions
     sql_names.py      which column of which relation each name in it means
     sql_reader.py     SQL text -> checked query graph
+    stopped.py        the one error of a query that runs
     query_graph.py    relations, predicates, functions and blocks of a query
     compatibility.py  which relation and function may stand at which machine, as bits (2.2)
     cost_model.py     seconds, money, bytes and memory of an operator at a machine

@@ -1,0 +1,202 @@
+"""Fragments of query plans on Spark: rows against pyarrow's, streams that come from elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import flight
+
+from registration.queries.providers import Column, CycleProvider, Relation
+from registration.queries.query_plan import Fragment, Receive, Scan
+from registration.queries.stopped import QueryStopped, stopped_in
+from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_session
+from registration.spark.receive_source import Peer, Stream
+from registration.spark.session import Session, SparkOptions, spark_session
+
+SITE = CycleProvider("urn:a", "A")
+ROWS = pa.table({"id": list(range(5_000)), "v": [f"v{n % 7}" for n in range(5_000)]})
+COLUMNS = (Column("id", "bigint"), Column("v", "string"))
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Session]:
+    with spark_session(SparkOptions("local[3]", STATIC_SETTINGS)) as session:
+        yield session
+
+
+class Sender(flight.FlightServerBase):  # type: ignore[misc]
+    """Gives the rows for the ticket ``rows``; fails in the middle for any other."""
+
+    def do_get(self, context: Any, ticket: Any) -> Any:
+        def batches() -> Iterator[pa.RecordBatch]:
+            yield from ROWS.to_batches(max_chunksize=500)
+            if ticket.ticket != b"rows":
+                raise flight.FlightServerError(QueryStopped("failed", "no more", "urn:b").marked())
+
+        return flight.GeneratorStream(ROWS.schema, batches())
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    with Sender("grpc://127.0.0.1:0") as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        yield Peer("urn:b", f"127.0.0.1:{server.port}")
+
+
+def relation(path: Path, kind: str = "parquet") -> Relation:
+    return Relation("urn:r", "A.R", "urn:p", ("urn:a",), kind, str(path), COLUMNS)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Relation:
+    """Three files, so that three tasks send."""
+    for number in range(3):
+        pq.write_table(ROWS.slice(number * 2_000, 2_000), tmp_path / f"{number}.parquet")
+    return relation(tmp_path)
+
+
+def job(spark: Session, sql: str, read: Relation, columns: tuple[str, ...] = ()) -> FragmentJob:
+    scans = (Scan("r", read, columns),)
+    return FragmentJob(query_session(spark), Fragment(1, SITE, scans, (), (), sql), {})
+
+
+def receiving(spark: Session, sql: str, peer: Peer, ticket: bytes = b"rows") -> FragmentJob:
+    columns = tuple((column.name, column.type) for column in COLUMNS)
+    fragment = Fragment(0, SITE, (), (Receive("x", 1, columns),), (), sql)
+    return FragmentJob(query_session(spark), fragment, {1: Stream(peer, ticket)})
+
+
+def table(work: FragmentJob) -> pa.Table:
+    return pa.Table.from_batches(list(work.batches()), work.schema)
+
+
+def test_rows_of_a_fragment_are_those_of_its_files_and_are_measured(
+    spark: Session, files: Relation
+) -> None:
+    work = job(spark, "SELECT id, v FROM r WHERE id >= 100", files, ("id", "v"))
+    assert table(work).sort_by("id").equals(ROWS.slice(100).cast(work.schema))
+    measured = work.measured()
+    size = sum(path.stat().st_size for path in Path(files.location).iterdir())
+    assert (measured.rows, measured.bytes_read, measured.share) == (4_900, size, 1.0)
+    assert measured.bytes_sent > 4_900 * 8 and 0 < measured.first_row_s <= measured.seconds
+
+
+def test_rows_keep_the_order_of_the_fragment(spark: Session, files: Relation) -> None:
+    found = table(job(spark, "SELECT id FROM r ORDER BY id DESC", files))["id"].to_pylist()
+    assert found == list(range(4_999, -1, -1))
+
+
+def test_a_fragment_without_rows_has_its_columns(spark: Session, files: Relation) -> None:
+    found = table(job(spark, "SELECT id, v FROM r WHERE id < 0", files))
+    assert (found.num_rows, found.schema.names) == (0, ["id", "v"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_texts_are_read_by_the_columns_of_the_catalog(
+    spark: Session, tmp_path: Path, kind: str
+) -> None:
+    if kind == "csv":
+        unnamed = pyarrow.csv.WriteOptions(include_header=False)
+        pyarrow.csv.write_csv(ROWS, tmp_path / "rows.csv", unnamed)
+    else:
+        lines = (f'{{"v": "{row["v"]}", "id": {row["id"]}}}\n' for row in ROWS.to_pylist())
+        (tmp_path / "rows.json").write_text("".join(lines))
+    found = table(job(spark, "SELECT v, count(*) AS n FROM r GROUP BY v", relation(tmp_path, kind)))
+    wanted = ROWS.group_by("v").aggregate([([], "count_all")]).to_pylist()
+    assert dict(zip(*found.to_pydict().values(), strict=True)) == {
+        row["v"]: row["count_all"] for row in wanted
+    }
+
+
+def test_files_are_paths_with_contents(spark: Session, tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"\x00\xff")
+    (found,) = table(job(spark, "SELECT * FROM r", relation(tmp_path, "files"))).to_pylist()
+    assert found["path"].endswith("/one") and found["content"] == b"\x00\xff"
+
+
+def test_what_another_sends_is_a_view(spark: Session, peer: Peer) -> None:
+    found = table(receiving(spark, "SELECT id, v FROM x", peer))
+    assert found.sort_by("id").equals(ROWS.cast(found.schema))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT id FROM x ORDER BY id", 5_000),
+        ("SELECT a.id FROM x a JOIN x b ON a.id = b.id + 1", 4_999),
+    ],
+    ids=["a sample before a sort", "a view twice"],
+)
+def test_a_stream_is_read_once_where_spark_would_read_it_again(
+    spark: Session, sql: str, rows: int
+) -> None:
+    asked = []
+
+    class Counting(Sender):
+        def do_get(self, context: Any, ticket: Any) -> Any:
+            asked.append(ticket.ticket)
+            return super().do_get(context, ticket)
+
+    with Counting("grpc://127.0.0.1:0") as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        found = table(receiving(spark, sql, Peer("urn:b", f"127.0.0.1:{server.port}")))
+    assert (found.num_rows, asked) == (rows, [b"rows"])
+
+
+def test_an_error_elsewhere_is_told_as_it_was_there(spark: Session, peer: Peer) -> None:
+    with pytest.raises(QueryStopped, match="no more") as caught:
+        table(receiving(spark, "SELECT count(*) FROM x", peer, b"fails"))
+    assert (caught.value.code, caught.value.provider) == ("failed", "urn:b")
+
+
+def test_a_peer_that_is_not_there_is_named(spark: Session) -> None:
+    with pytest.raises(QueryStopped) as caught:
+        table(receiving(spark, "SELECT id FROM x", Peer("urn:away", "127.0.0.1:1")))
+    assert (caught.value.code, caught.value.provider) == ("provider-away", "urn:away")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT * FROM text.`/etc/passwd`", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT reflect('java.lang.System', 'getProperty', 'user.home')", "METHOD_NOT_ALLOWED"),
+        ("SELECT 1 / (id - 4999) AS n FROM r", "DIVIDE_BY_ZERO"),
+    ],
+)
+def test_a_refusal_of_spark_is_one_line(
+    spark: Session, files: Relation, sql: str, said: str
+) -> None:
+    with pytest.raises(QueryStopped, match=said) as caught:
+        table(job(spark, sql, files))
+    assert caught.value.provider == SITE.uri and "\n" not in caught.value.reason
+
+
+def test_a_cancelled_fragment_ends_soon_and_leaves_no_thread(
+    spark: Session, files: Relation
+) -> None:
+    before = set(threading.enumerate())
+    work = job(spark, "SELECT a.id FROM r a JOIN r b ON a.v <> b.v", files)
+    batches = work.batches()
+    next(batches)
+    begun = monotonic()
+    work.cancel()
+    with pytest.raises(QueryStopped, match="cancelled"):
+        list(batches)
+    assert monotonic() - begun < 10, "the jobs of the fragment went on"
+    assert {one for one in threading.enumerate() if "Thread-" in one.name} <= before
+
+
+def test_a_marker_is_found_in_any_text_that_was_wrapped_around_it() -> None:
+    said = QueryStopped("provider-away", 'it said: "no".', "urn:b")
+    found = stopped_in(f"Job aborted: {said.marked()} at line 7 {said.marked()}")
+    assert found is not None
+    assert (found.code, found.reason, found.provider) == (said.code, said.reason, said.provider)
+    assert stopped_in("Job aborted. onyx-stopped{}.") is None
