@@ -116,7 +116,7 @@ class Summary(Struct, array_like=True):
         """The messages of the file by source."""
         found: dict[str, Span] = {}
         for member in self.members:
-            _add(found, member.sources)
+            add_spans(found, member.sources)
         return found
 
     @property
@@ -130,7 +130,8 @@ _summary = msgspec.msgpack.Decoder(Summary)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def _add(found: dict[str, Span], others: dict[str, Span]) -> None:
+def add_spans(found: dict[str, Span], others: dict[str, Span]) -> None:
+    """Spans by source; ``found`` grows."""
     for source, span in others.items():
         if source in found:
             found[source].add(span)
@@ -176,7 +177,7 @@ class Summing:
         for data in rows:
             row = _row.decode(data)
             place, time = row.number, row.time
-            _add(sources, {row.source: Span(1, len(row.message), place, place, time, time)})
+            add_spans(sources, {row.source: Span(1, len(row.message), place, place, time, time)})
             self._messages += 1
             self._offer(-rank_of(row.source, row.number), data)
         self._members.append(Member(self._end, length, sources))

@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 from time import time as wall_clock
 from typing import TypeVar
 
@@ -45,9 +47,16 @@ from onyx.network_view import NetworkView
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import SourceInfo
+from overlay.archive_file import SUFFIX, Span, add_spans, summary_of
 from overlay.topology import parse_topology
 from registration.metadata.documents import MetadataRefused
-from registration.metadata.network_facts import READ_ONLY, SCHEMA, NetworkFacts, SchemaFacts
+from registration.metadata.network_facts import (
+    READ_ONLY,
+    SCHEMA,
+    ArchiveFacts,
+    NetworkFacts,
+    SchemaFacts,
+)
 from registration.metadata.provider_reader import BATCH_MAX
 
 A = TypeVar("A")
@@ -75,7 +84,7 @@ class NetworkFeed(Serving):
         self._there: dict[str, str] | None = None  # the digests of documents, by URI
         self._schemas: dict[str, tuple[int, SchemaFacts]] = {}  # with the version of the source
         self._counts: dict[str, int] = {}  # of messages, as brokers said last
-        self._archives: dict[str, tuple[float | None, float | None]] = {}
+        self._archives: dict[str, ArchiveFacts] = {}
 
     async def run(self) -> None:
         """Refusal where the provider has what the schema does not allow."""
@@ -131,10 +140,12 @@ class NetworkFeed(Serving):
         sources = [each for each in await client.sources() if not each.removed]
         plan = await client.ask(verbs.PlanShow())
         counts = {each.source: each.messages for each in self._view.sources}
+        directory = topology.archive.directory
+        kept = {} if directory is None else await anyio.to_thread.run_sync(spans_of, directory)
         for each in sources:
             await self._read_schema(client, each)
-            if topology.archive.directory is not None and each.id != self._own:
-                await self._read_archive(each, counts.get(each.id, 0))
+            if directory is not None and each.id != self._own:
+                await self._read_archive(each, counts.get(each.id, 0), kept.get(each.id))
         return NetworkFacts(
             topology,
             sources,
@@ -158,17 +169,31 @@ class NetworkFeed(Serving):
         except Refusal:
             self._schemas[source.id] = source.version, SchemaFacts()
 
-    async def _read_archive(self, source: SourceInfo, count: int) -> None:
-        """The time of its last message is that of the look that finds it."""
+    async def _read_archive(self, source: SourceInfo, count: int, kept: Span | None) -> None:
+        """The time of its last message is that of the look that finds it.  Messages and bytes are
+        those of the summaries that are on this machine, else those that have been published."""
         if not count:
             return
-        first, last = self._archives.get(source.id, (None, None))
+        known = self._archives.get(source.id, ArchiveFacts())
+        first, last = known.first, known.last
         if first is None:
             first = await _first_in_archive(source)
         if count != self._counts.get(source.id, count):
             last = self._wall()
         self._counts[source.id] = count
-        self._archives[source.id] = first, last
+        figures = (count, count * source.size) if kept is None else (kept.messages, kept.bytes)
+        self._archives[source.id] = ArchiveFacts(first, last, *figures)
+
+
+def spans_of(directory: Path) -> dict[str, Span]:
+    """The messages of each source, by the summaries of an archive's finished files that are here;
+    a file may go meanwhile."""
+    found: dict[str, Span] = {}
+    for path in directory.glob(f"[!.]*{SUFFIX}"):
+        with suppress(OSError), path.open("rb") as file:
+            if (summary := summary_of(file)) is not None:
+                add_spans(found, summary.sources())
+    return found
 
 
 async def _first_in_archive(source: SourceInfo) -> float | None:

@@ -1,7 +1,8 @@
 """A network as documents of metadata: its sources, schemas, brokers, links, plan and archives.
 
 The facts are what a registration service and brokers have answered; a document is about one source
-with its schema and archive, one broker, one link, or the plan in force.
+with its schema and archive, one broker, one link, the plan in force, or the data provider of all
+archives: each of these is a relation of queries as well (``registration/queries/providers.ttl``).
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from overlay.nodes import BrokerNode, Link
 from overlay.topology import Topology
 from registration.metadata.documents import Statement
 from registration.metadata.n_triples import n_triples
+from registration.queries.providers import CLIENT
+from registration.queries.providers import NAMESPACE as QUERIES
 
 NAMESPACE = "urn:onyx:network#"
 SCHEMA = f"""
 @prefix : <{NAMESPACE}> .
+@prefix q: <{QUERIES}> .
 @prefix m: <urn:onyx:metadata:> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -30,8 +34,10 @@ SCHEMA = f"""
 :Named a rdfs:Class .                   :Located rdfs:subClassOf :Named .
 :Source rdfs:subClassOf :Located .      :Broker rdfs:subClassOf :Located .
 :Schema rdfs:subClassOf :Named .        :Plan rdfs:subClassOf :Named .
-:Link a rdfs:Class .                    :Archive a rdfs:Class .
-:name a owl:FunctionalProperty ; rdfs:domain :Named ; rdfs:range xsd:string .
+:Link a rdfs:Class .                    :Archive rdfs:subClassOf q:Relation .
+q:Relation rdfs:subClassOf :Named .     q:DataProvider rdfs:subClassOf :Named .
+q:CycleProvider a rdfs:Class .
+q:name a owl:FunctionalProperty ; rdfs:domain :Named ; rdfs:range xsd:string .
 :latitude a owl:FunctionalProperty ; rdfs:domain :Located ; rdfs:range xsd:double .
 :longitude a owl:FunctionalProperty ; rdfs:domain :Located ; rdfs:range xsd:double .
 :id a owl:FunctionalProperty ; rdfs:domain :Located ; rdfs:range xsd:string .
@@ -52,7 +58,17 @@ SCHEMA = f"""
 :source a owl:FunctionalProperty ; rdfs:domain :Archive ; rdfs:range :Source .
 :first a owl:FunctionalProperty ; rdfs:domain :Archive ; rdfs:range xsd:dateTime .
 :last a owl:FunctionalProperty ; rdfs:domain :Archive ; rdfs:range xsd:dateTime .
+q:provider a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range q:DataProvider .
+q:readAt rdfs:domain q:Relation ; rdfs:range q:CycleProvider .
+q:format a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range xsd:string .
+q:location a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range xsd:string .
+q:option rdfs:domain q:Relation ; rdfs:range xsd:string .
+q:rows a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range xsd:double .
+q:bytes a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range xsd:double .
+q:refreshed a owl:FunctionalProperty ; rdfs:domain q:Relation ; rdfs:range xsd:dateTime .
 """
+ARCHIVES = "archive"
+"""The name of the data provider of all archives: of ``archive.SOURCE`` in queries."""
 READ_ONLY = Fault("read-only", "this provider says what its network is, and takes nothing else")
 
 
@@ -70,14 +86,24 @@ class SchemaFacts(NamedTuple):
         )
 
 
+class ArchiveFacts(NamedTuple):
+    """Of one source: when the first and the last message came, in seconds since 1970; how many
+    messages there are, and their bytes."""
+
+    first: float | None = None
+    last: float | None = None
+    messages: int = 0
+    bytes: int = 0
+
+
 class NetworkFacts(NamedTuple):
-    """``loads``: the profiles that brokers host; ``schemas`` by source, and of archives when the
-    first and the last message came, in seconds since 1970; ``down``: the ends of links that are."""
+    """``loads``: the profiles that brokers host; ``schemas`` and ``archives`` by source; ``down``:
+    the ends of links that are."""
 
     topology: Topology
     sources: Sequence[SourceInfo]
     schemas: Mapping[str, SchemaFacts]
-    archives: Mapping[str, tuple[float | None, float | None]]
+    archives: Mapping[str, ArchiveFacts]
     loads: Mapping[str, int]
     plan: str
     away: Collection[str]
@@ -95,6 +121,9 @@ class NetworkFacts(NamedTuple):
             said[self._uri("broker", broker.id)] = self._of_broker(broker)
         for link in self.topology.links:
             said[self._uri("link", *link.ends)] = self._of_link(link)
+        if self.archives:
+            uri = self._uri("archives")
+            said[uri] = list(_said(uri, QUERIES + "DataProvider", name=ARCHIVES))
         if self.plan:
             uri = self._uri("plan")
             said[uri] = list(_said(uri, "Plan", name=self.plan))
@@ -112,10 +141,33 @@ class NetworkFacts(NamedTuple):
             found += _said(uri, "", schema=schema)
             found += _said(schema, "Schema", name=of.schema_name, kind=of.schema_kind)
             found += _said(schema, "", namespace=of_schema.namespaces, rootElement=of_schema.roots)
-        if times := self.archives.get(of.id):
-            first, last = map(_moment, times)
+        if facts := self.archives.get(of.id):
+            first, last = _moment(facts.first), _moment(facts.last)
             found += _said(archive, "Archive", source=_Reference(uri), first=first, last=last)
+            found += self._as_relation(of, archive, facts)
         return found
+
+    def _as_relation(
+        self, of: SourceInfo, archive: _Reference, facts: ArchiveFacts
+    ) -> Iterator[Statement]:
+        """Read where the directory is, or by the brokers of the network."""
+        alike = [each for each in self.sources if each.name == of.name]
+        has_name = len(alike) == 1 and of.name and not {*of.name} & {*".`"}
+        registration = self.topology.where(self.topology.registration[0].id)
+        directory = self.topology.archive.directory
+        return _said(
+            archive,
+            QUERIES + "Relation",
+            name=of.name if has_name else of.id,
+            provider=_Reference(self._uri("archives")),
+            readAt=_Reference(CLIENT),
+            format="archive",
+            location="" if directory is None else str(directory.absolute()),
+            option=(f"source={of.id}", f"registration={registration}"),
+            rows=float(facts.messages),
+            bytes=float(facts.bytes),
+            refreshed=_moment(facts.last),
+        )
 
     def _of_broker(self, of: BrokerNode) -> list[Statement]:
         uri, load, is_away = self._uri("broker", of.id), self.loads.get(of.id), of.id in self.away
@@ -156,16 +208,19 @@ def _place(of: tuple[float, float] | None) -> dict[str, float]:
 def _said(uri: str, of_class: str, **values: object) -> Iterator[Statement]:
     """The class of a resource, if one is given, and its values; of None and "" nothing."""
     if of_class:
-        yield Statement(uri, RDF_TYPE, NAMESPACE + of_class, "", "")
+        name = of_class if of_class.startswith(QUERIES) else NAMESPACE + of_class
+        yield Statement(uri, RDF_TYPE, name, "", "")
     for name, given in values.items():
         for value in given if isinstance(given, tuple) else (given,):
             if value is None or value == "":
                 continue
             datatype = _DATATYPES[type(value)]
             text = str(value).lower() if isinstance(value, bool) else str(value)
-            yield Statement(uri, NAMESPACE + name, text, datatype, "")
+            yield Statement(uri, _OF_QUERIES.get(name, NAMESPACE + name), text, datatype, "")
 
 
+_WORDS = "name provider readAt format location option rows bytes refreshed"
+_OF_QUERIES = {name: QUERIES + name for name in _WORDS.split()}
 _DATATYPES: dict[type, str] = {
     bool: XSD + "boolean",
     int: XSD + "integer",

@@ -306,7 +306,7 @@ class _Reader:
             provider.uri,
             tuple(dict.fromkeys(read_at)),
             form,
-            of.text("location"),
+            of.text("location", "" if form == "archive" else None),
             self._columns(of, columns),
             refreshed=_moment(refreshed) if refreshed else None,
             options=tuple((key, value) for key, _, value in pairs),

@@ -10,6 +10,7 @@ import trio
 from onyx import DataSource, RequestFailed
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository, network_feed
 from onyx.metadata.network_feed import NetworkFeed
+from onyx.queries import Catalog
 from onyx.registration_client import RegistrationClient
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
 
@@ -47,6 +48,12 @@ async def test_a_source_comes_and_goes_by_its_rate(
                 while awaited:
                     each = await anext(watched)
                     awaited.discard((each.event, each.resource))
+                await repository.add_rule("search DataProvider d register d")
+                kept = Catalog.of(repository.cache).market_for("SELECT * FROM archive.flashes")
+                relation = kept.relation("archive.flashes")
+                assert relation is not None
+                assert (relation.format, relation.rows) == ("archive", 1)
+                assert dict(relation.options) == {"source": flashes.id, "registration": where}
                 await client.update_source(flashes.id, rate=7.0)
                 while (each.event, each.resource) != ("left", uri):
                     each = await anext(watched)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from formats.schema import read_schema
 from formats.schema_reader import read_schema_model
+from onyx.broker.archive.message_archive import ArchiveSegments
 from onyx.metadata import MetadataCache, MetadataProvider
-from onyx.metadata.network_feed import N_TRIPLES
+from onyx.metadata.network_feed import N_TRIPLES, spans_of
+from onyx.queries import Catalog
 from overlay.answers import SourceInfo
+from overlay.archive import ArchiveOptions
+from overlay.archive_file import ArchivedMessage, packed
 from overlay.topology import parse_topology
-from registration.metadata.network_facts import SCHEMA, NetworkFacts, SchemaFacts
+from registration.metadata.network_facts import SCHEMA, ArchiveFacts, NetworkFacts, SchemaFacts
 from registration.metadata.provider import Outcome
 from tests.onyx.networks import small_topology_text
 
@@ -37,7 +43,7 @@ FACTS = NetworkFacts(
     parse_topology(small_topology_text(Path("data")), "small.toml"),
     [WIRE],
     {"s1-wire": SchemaFacts.of(read_schema_model(read_schema("nitf.xsd", XSD)))},
-    {"s1-wire": (1732.25, None)},
+    {"s1-wire": ArchiveFacts(1732.25, 1800.0, messages=40, bytes=41_000)},
     loads={"B1": 7},
     plan="p1",
     away=["B3"],
@@ -64,7 +70,7 @@ def test_rules_look_across_sources_schemas_and_brokers(
         f"{WHERE}:{each}"
         for each in (
             *("source:s1-wire", "broker:B1", "broker:B2", "broker:B3"),
-            *("link:B1:B2", "link:B2:B3", "plan"),
+            *("link:B1:B2", "link:B2:B3", "archives", "plan"),
         )
     ]
     provider.register(documents, N_TRIPLES)
@@ -88,6 +94,60 @@ def test_rules_look_across_sources_schemas_and_brokers(
         }
         query = "search Source s select s.name, s.schema.rootElement?, s.latitude"
         assert cache.query(query).rows == [('the "wire"', "nitf", "48.5")]
+
+
+def test_an_archive_is_a_relation_of_queries(provider: MetadataProvider, tmp_path: Path) -> None:
+    provider.register(FACTS.documents(), N_TRIPLES)
+    for rule in ("search Archive a register a", "search DataProvider d register d"):
+        provider.add_rule("L1", rule)
+    with MetadataCache(tmp_path / "cache", "L1") as cache:
+        for message in provider.changes("L1"):
+            cache.apply(message)
+        market = Catalog.of(cache).market
+        named = Catalog.of(cache).market_for("SELECT * FROM archive.`s1-wire`")
+    wire = market.relation('archive.the "wire"')
+    assert wire is not None
+    assert (wire.rows, wire.bytes, wire.location) == (40, 41_000, "")
+    assert wire.refreshed == datetime.fromtimestamp(1800, UTC)
+    assert [column.name for column in wire.columns][-1] == "message"
+    assert wire.read_at == (market.client.uri,)
+    assert dict(wire.options) == {"source": "s1-wire", "registration": "127.0.0.1:0"}
+    assert not named.relations
+
+
+def test_archives_of_sources_of_one_name_are_named_by_their_ids(
+    provider: MetadataProvider, tmp_path: Path
+) -> None:
+    other = msgspec.structs.replace(WIRE, id="s2-wire")
+    facts = FACTS._replace(
+        sources=[WIRE, other], archives={each.id: ArchiveFacts(1.0) for each in (WIRE, other)}
+    )
+    provider.register(facts.documents(), N_TRIPLES)
+    for rule in ("search Archive a register a", "search DataProvider d register d"):
+        provider.add_rule("L1", rule)
+    with MetadataCache(tmp_path / "cache", "L1") as cache:
+        for message in provider.changes("L1"):
+            cache.apply(message)
+        catalog = Catalog.of(cache)
+        assert catalog.faults() == []
+        assert catalog.market.relation("archive.s2-wire") is not None
+        assert catalog.market_for("select 1 from archive.`s1-wire`").relation("archive.s1-wire")
+
+
+def test_summaries_count_the_messages_of_sources(tmp_path: Path) -> None:
+    options = ArchiveOptions(directory=tmp_path, segment_seconds_max=0.1)
+    for time, source in enumerate(("s1", "s2", "s1")):
+        segments = ArchiveSegments("B1", options)
+        segments.open()
+        segments.write([packed(ArchivedMessage(source, time, time, "", b"<a/>"))], float(time))
+        segments.close()
+    (tmp_path / "onyx-B1-x.msgpack.zst").write_bytes(b"damaged")
+    spans = spans_of(tmp_path)
+    assert {source: (span.messages, span.bytes) for source, span in spans.items()} == {
+        "s1": (2, 8),
+        "s2": (1, 4),
+    }
+    assert (spans["s1"].since, spans["s1"].until) == (0, 2)
 
 
 def test_what_is_as_it_was_changes_nothing(provider: MetadataProvider) -> None:
