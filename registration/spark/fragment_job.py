@@ -223,15 +223,9 @@ def query_session(session: Session) -> Session:
 
 
 def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Frame:
-    """The columns of a relation that a scan reads, of its files by ``wrapper``.  Options are those
-    of the catalog, then those arguments of the query that its format takes."""
+    """The columns of a relation that a scan reads, of its files by ``wrapper``."""
     relation = scan.relation
-    reader = session.read.options(**dict(relation.options))
-    taken = ARGUMENTS.get(relation.format, frozenset())
-    wrong = sorted({name for name, _ in scan.arguments} - taken)
-    if wrong:
-        raise QueryStopped("failed", f"{relation.name} takes no argument {wrong[0]}", relation.uri)
-    reader = reader.options(**dict(scan.arguments))
+    reader = session.read.options(**options_of(scan))
     columns = _ddl((column.name, column.type) for column in relation.columns)
     match relation.format:
         case "parquet":
@@ -241,7 +235,7 @@ def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Fram
         case "jdbc":
             frame = reader.format("jdbc").option("url", relation.location).load()
         case "archive":
-            frame = reader.format("onyx").option("archive", relation.location).load()
+            frame = reader.format("onyx").load()
         case "files":
             files = reader.format("binaryFile").option("recursiveFileLookup", "true")
             frame = files.load(relation.location).select("path", "content")
@@ -250,6 +244,23 @@ def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Fram
         case other:
             raise QueryStopped("failed", f"{relation.name}: no format {other}", relation.uri)
     return frame.select(*(f"`{name}`" for name in scan.columns)) if scan.columns else frame
+
+
+def options_of(scan: Scan) -> dict[str, str]:
+    """Those of the catalog and the arguments of the query that its format takes, which are others:
+    a source that the catalog names stays the one.  An archive is read in its folder where that
+    is here, else by the brokers of its network.  QueryStopped."""
+    relation = scan.relation
+    options = dict(relation.options)
+    taken = ARGUMENTS.get(relation.format, frozenset()) - options.keys()
+    wrong = sorted({name for name, _ in scan.arguments} - taken)
+    if wrong:
+        raise QueryStopped("failed", f"{relation.name} takes no argument {wrong[0]}", relation.uri)
+    is_here = bool(relation.location) and Path(relation.location).exists()
+    if relation.format == "archive" and (is_here or not options.get("registration")):
+        options.pop("registration", None)
+        options["archive"] = relation.location
+    return options | dict(scan.arguments)
 
 
 def _plug(session: Session, name: str, work: Work) -> None:
