@@ -25,6 +25,7 @@ from benchmarks.map.benchmark import MAP
 from benchmarks.match import MATCH
 from benchmarks.metadata.benchmark import METADATA
 from benchmarks.network.benchmark import NETWORK
+from benchmarks.objectglobe.benchmark import OBJECTGLOBE
 from benchmarks.operate import OPERATE
 from benchmarks.pep import PEP
 from benchmarks.profiles import PROFILES
@@ -51,6 +52,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     LANGUAGE,
     MAP,
     METADATA,
+    OBJECTGLOBE,
     OPERATE,
     PEP,
     PROFILES,

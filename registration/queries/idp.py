@@ -25,14 +25,14 @@ class Effort:
     block and of a window.  ``tried``: blocks that are judged by a greedy search each."""
 
     pairs: int = PAIRS
-    block_pairs: int = 1_500
+    block_pairs: int = 1_000
     window_pairs: int = 500
-    tried: int = 8
-    rounds: int = 3
+    tried: int = 6
+    rounds: int = 2
 
 
 USUAL_EFFORT = Effort()
-_BLOCKS, _WINDOWS = (6, 5, 4, 3), (12, 10, 8, 7, 6, 5, 4, 3)
+_BLOCKS, _WINDOWS = (6, 4, 3), (12, 8, 5, 3)
 """Sizes that are tried, the largest first."""
 
 

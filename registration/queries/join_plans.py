@@ -374,22 +374,28 @@ def pairs_of(adjacent: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
     most so many items together (Moerkotte and Neumann, DPccp)."""
     count = len(adjacent)
 
+    known: dict[int, int] = {}
+
     def near(items: int) -> int:
-        found, left = 0, items
-        while left:
-            found |= adjacent[left.bit_length() - 1]
-            left ^= 1 << (left.bit_length() - 1)
-        return found & ~items
+        found = known.get(items)
+        if found is None:
+            found = 0
+            for item in bits(items):
+                found |= adjacent[item]
+            found = known[items] = found & ~items
+        return found
 
     def grown(items: int, excluded: int, room: int) -> Iterator[int]:
         """Connected sets of ``items`` and up to ``room`` more."""
         border = near(items) & ~excluded
-        for size in range(1, min(room, border.bit_count()) + 1):
-            for some in combinations([1 << item for item in bits(border)], size):
-                yield items | sum(some)
-        for size in range(1, min(room - 1, border.bit_count()) + 1):
-            for some in combinations([1 << item for item in bits(border)], size):
-                yield from grown(items | sum(some), excluded | border, room - size)
+        excluded |= border
+        singles = [1 << item for item in bits(border)]
+        for size in range(1, min(room, len(singles)) + 1):
+            for some in combinations(singles, size):
+                more = items | sum(some)
+                yield more
+                if size < room:
+                    yield from grown(more, excluded, room - size)
 
     for first in range(count - 1, -1, -1):
         lower = (1 << (first + 1)) - 1

@@ -1,0 +1,1 @@
+"""ObjectGlobe (seed 001): queries over many providers, and how well they are planned."""

@@ -1,0 +1,17 @@
+"""The benchmark of query plans gives its figures, and no plan is missed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.__main__ import EXIT_GOOD, main
+
+
+def test_planning_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["objectglobe", "--part", "planning", "--queries", "3", "--json"]) == EXIT_GOOD
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["dp10_ms"] > 0
+    assert found["idp30_ms"] > 0
+    assert 1 - 1e-9 <= found["idp_p50_ratio"] <= found["idp_p90_ratio"] <= found["idp_worst_ratio"]
