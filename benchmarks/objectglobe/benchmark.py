@@ -10,9 +10,13 @@ from collections.abc import Callable
 
 from benchmarks.benchmark import Benchmark, positive
 from benchmarks.objectglobe.planning import measure_planning
+from benchmarks.objectglobe.sandboxed import measure_sandbox
 from benchmarks.report import Report
 
-PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {"planning": measure_planning}
+PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
+    "planning": measure_planning,
+    "sandbox": measure_sandbox,
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

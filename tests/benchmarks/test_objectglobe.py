@@ -7,6 +7,7 @@ import json
 import pytest
 
 from benchmarks.__main__ import EXIT_GOOD, main
+from registration.spark.sandbox import missing
 
 
 def test_planning_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,3 +16,11 @@ def test_planning_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["dp10_ms"] > 0
     assert found["idp30_ms"] > 0
     assert 1 - 1e-9 <= found["idp_p50_ratio"] <= found["idp_p90_ratio"] <= found["idp_worst_ratio"]
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
+def test_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["objectglobe", "--part", "sandbox", "--json"]) == EXIT_GOOD
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["sandbox_row_us"] > 0
+    assert (found["escaped"], found["hostile"] >= 40) == (0, True)
