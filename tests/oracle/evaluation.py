@@ -69,7 +69,6 @@ from yfilter.language.nodes import (
     Value,
     Variables,
     Written,
-    document_order,
 )
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS, EvaluationLimits
 from yfilter.language.temporal import Temporal
@@ -230,6 +229,10 @@ def operation(evaluator: MessageEvaluator, operation: ast.Operation, focus: Focu
     if any(isinstance(operand, Temporal | Opaque) for operand in operands):
         evaluator.charge(ELEMENTPATH_COST)
     return [arithmetic(name, *operands)]
+
+
+def document_order(node: Node) -> tuple[int, Node]:
+    return node.tree, node
 
 
 def _combined(name: str, one: set[Node], other: set[Node]) -> Value:

@@ -181,7 +181,3 @@ Variables: TypeAlias = Mapping[str, Value]
 
 def element_node(element: int, tree: int = 0) -> Node:
     return Node(element, NodeType.ELEMENT, element, tree)
-
-
-def document_order(node: Node) -> tuple[int, Node]:
-    return node.tree, node

@@ -531,14 +531,13 @@ class Compiler:
 
     def _filtered(self, source: op.Operator, step: ast.LocationStep, scope: Scope) -> op.Operator:
         """``(items)[predicate]…``."""
-        if len(step.predicates) == 1 and not step.predicates[0].asks_item():
-            (predicate,) = step.predicates
-            condition = self._predicate(predicate, _at_node(scope))
-            return op.Filtered(self._scratch, source, condition, not predicate.uses_position())
-        context = self._items()
-        inner = {**scope, ".": context}
-        predicates = [self._predicate(part, inner) for part in step.predicates]
-        return items.Filtered(self._scratch, context, source, predicates)
+        for predicate in step.predicates:
+            context = self._items() if predicate.asks_item() else None
+            inner = _at_node(scope) if context is None else {**scope, ".": context}
+            condition = self._predicate(predicate, inner)
+            is_fixed = context is None and not predicate.uses_position()
+            source = op.Filtered(self._scratch, source, condition, is_fixed, context)
+        return source
 
     def _simple_map(self, expression: ast.SimpleMap, scope: Scope) -> op.Operator:
         left, right = expression.left, expression.right
@@ -571,8 +570,9 @@ class Compiler:
         except NotCompiled:
             pass
         context = self._items()
-        source, made = self._part(left, scope), self.operator(right, {**scope, ".": context})
-        return items.Each(self._scratch, context, source, made, is_path=is_path)
+        source = self._as_nodes(left, scope) if is_path else self._part(left, scope)
+        made = self.operator(right, {**scope, ".": context})
+        return op.EachItem(self._scratch, context, source, made, is_path)
 
     # -- conditions
 

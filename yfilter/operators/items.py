@@ -1,39 +1,32 @@
-"""Operators whose context, or whose value, are items of any kind: constructed ones and atoms too.
+"""Operators that construct and change nodes, call functions and ask for types.
 
 A context that may be no node is a variable of the scope, ``.``, as every variable that is bound to
-items (``ItemVariable``).  Steps go by the columns, from nodes of the message and of constructed
-trees alike (``NodesOf``).
+items (``ItemVariable``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from formats.names import QualifiedName
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import qname
-from yfilter.language.budget import CALL_COST, POINTER_BYTES, deep_recursion
+from yfilter.language.budget import CALL_COST, deep_recursion
 from yfilter.language.evaluator import as_declared, detached, is_of_type
 from yfilter.language.namespaces import ERROR_NAMESPACE
 from yfilter.language.nodes import (
-    NODES,
     Construction,
     DynamicError,
     Item,
     Node,
     Value,
-    document_order,
 )
 from yfilter.language.updates import PendingUpdates, renamed
 from yfilter.operators import operators as op
 
 LEVELS_MAX = 6_000  # of expressions in each other, calls of declared functions included
-
-# -------------------------------------------------------------------------------------------------
-# Filters and ``!`` from items.
 
 
 class NoContext(op.Evaluated):
@@ -46,105 +39,6 @@ class NoContext(op.Evaluated):
 def _listed(value: Value) -> list[Item]:
     """A value that a variable is bound to; no list of items changes."""
     return value if isinstance(value, list) else list(value)
-
-
-class Focused(op.Evaluated):
-    """An operator with parts that are asked with one item after another as the context."""
-
-    def __init__(
-        self,
-        scratch: op.Scratch,
-        context: op.ItemVariable,
-        source: op.Operator,
-        parts: Iterable[op.Operator],
-    ) -> None:
-        super().__init__(scratch, (source, *parts), (context,))
-        self._context = context
-        self._source = source
-
-    @contextmanager
-    def _focus(self, size: int) -> Iterator[Callable[[Item, int], None]]:
-        """Sets item and position, and afterwards those from around again."""
-        scratch, context = self.scratch, self._context
-        outer = scratch.position, scratch.size, context._items
-
-        def focus(item: Item, position: int) -> None:
-            scratch.position, scratch.size = position, size
-            context._items = [item]
-
-        try:
-            yield focus
-        finally:
-            scratch.position, scratch.size, context._items = outer
-
-
-class Filtered(Focused):
-    """``(items)[predicate]``, of each item and its place."""
-
-    def __init__(
-        self,
-        scratch: op.Scratch,
-        context: op.ItemVariable,
-        source: op.Operator,
-        predicates: Sequence[op.Operator],
-    ) -> None:
-        super().__init__(scratch, context, source, predicates)
-        self._predicates = predicates
-
-    def evaluate(self, node: int) -> Value:
-        items = self._source.value_at(node)
-        charge = self.scratch.evaluator().charge
-        for predicate in self._predicates:
-            kept = []
-            with self._focus(len(items)) as focus:
-                for position, item in enumerate(items, 1):
-                    focus(item, position)
-                    charge()
-                    try:
-                        if predicate.holds_at(node):
-                            kept.append(item)
-                    except DynamicError:
-                        if self.scratch.strict:
-                            raise
-            items = kept
-        return items
-
-
-class Each(Focused):
-    """``left ! right``; ``left/right`` where ``is_path``: of nodes, in document order."""
-
-    def __init__(
-        self,
-        scratch: op.Scratch,
-        context: op.ItemVariable,
-        left: op.Operator,
-        right: op.Operator,
-        *,
-        is_path: bool,
-    ) -> None:
-        super().__init__(scratch, context, left, (right,))
-        self._right = right
-        self._is_path = is_path
-
-    def evaluate(self, node: int) -> Value:
-        evaluator = self.scratch.evaluator()
-        items: Value = self._source.value_at(node)
-        if self._is_path:
-            items = evaluator.nodes(items)
-        found: list[Item] = []
-        with self._focus(len(items)) as focus:
-            for position, item in enumerate(items, 1):
-                focus(item, position)
-                value = self._right.value_at(node)
-                evaluator.charge_memory(POINTER_BYTES * len(value))
-                evaluator.charge(1 + len(value))
-                found += value
-        is_node = [isinstance(item, NODES) for item in found] if self._is_path else []
-        if not any(is_node):
-            return found
-        if not all(is_node):
-            raise DynamicError("XPTY0018", "a step yields both nodes and values")
-        return sorted(set(evaluator.nodes(found)), key=document_order)
 
 
 # -------------------------------------------------------------------------------------------------

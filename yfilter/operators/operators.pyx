@@ -4906,41 +4906,48 @@ cdef class Joined(Operator):
 
 
 cdef class Filtered(Operator):
-    """``(items)[predicate]`` of a predicate that depends on no item, but on where it stands; one
-    that ``is_fixed`` not even on that, and is evaluated once."""
+    """``(items)[predicate]``; a predicate that ``is_fixed`` depends on no item, nor on where it
+    stands, and is evaluated once.  One that asks for the item has it in the variable ``context``."""
 
     cdef Scratch _scratch
     cdef Operator _source, _predicate
     cdef bint _is_fixed
+    cdef ItemVariable _context
 
     def __init__(
-        self, scratch: Scratch, source: Operator, predicate: Operator, is_fixed: bool
+        self, scratch: Scratch, source: Operator, predicate: Operator, is_fixed: bool,
+        context: ItemVariable | None = None
     ) -> None:
         super().__init__((source, predicate))
+        self.free -= {context}
         self._scratch = scratch
         self._source = source
         self._predicate = predicate
         self._is_fixed = is_fixed and isinstance(predicate, Numbered)
+        self._context = context or ItemVariable(scratch)
 
     cdef object value(self, long long node):
         cdef Scratch scratch = self._scratch
-        cdef long long position = scratch.position
-        cdef long long size = scratch.size
+        cdef list kept = []
         found = self._source.value(node)
         if self._is_fixed and found:
             return self._at_place(found, node)
-        kept = []
+        outer = scratch.position, scratch.size, self._context._items
         scratch.size = len(found)
         scratch.position = 0
-        for item in found:
-            scratch.position += 1
-            try:
-                if self._predicate.holds(node):
-                    kept.append(item)
-            except DynamicError:
-                if scratch.strict:
-                    raise
-        scratch.position, scratch.size = position, size
+        try:
+            for item in found:
+                scratch.visit(1)
+                scratch.position += 1
+                self._context._items = [item]
+                try:
+                    if self._predicate.holds(node):
+                        kept.append(item)
+                except DynamicError:
+                    if scratch.strict:
+                        raise
+        finally:
+            scratch.position, scratch.size, self._context._items = outer
         return kept
 
     cdef list _at_place(self, list found, long long node):
@@ -4955,6 +4962,56 @@ cdef class Filtered(Operator):
         place = asked[0]
         is_there = 1 <= place <= len(found) and place == int(place)
         return [found[int(place) - 1]] if is_there else []
+
+    cdef object items(self, long long node):
+        return self._scratch.evaluator().atoms(self.value(node))
+
+
+cdef class EachItem(Operator):
+    """``left ! right``, whose right side has the item in the variable ``context``; ``left/right``
+    where it ``is_path``: the left side gives nodes, and nodes come in document order."""
+
+    cdef Scratch _scratch
+    cdef ItemVariable _context
+    cdef Operator _source, _right
+    cdef bint _is_path
+
+    def __init__(
+        self, scratch: Scratch, context: ItemVariable, source: Operator, right: Operator,
+        is_path: bool
+    ) -> None:
+        super().__init__((source, right))
+        self.free -= {context}
+        self.is_costly = True
+        self._scratch = scratch
+        self._context = context
+        self._source = source
+        self._right = right
+        self._is_path = is_path
+
+    cdef object value(self, long long node):
+        cdef Scratch scratch = self._scratch
+        cdef list found = []
+        cdef int base
+        items = self._source.value(node)
+        outer = scratch.position, scratch.size, self._context._items
+        try:
+            for place, item in enumerate(items, 1):
+                scratch.position, scratch.size, self._context._items = place, len(items), [item]
+                made = self._right.value(node)
+                scratch.build(1 + len(made))
+                found += made
+        finally:
+            scratch.position, scratch.size, self._context._items = outer
+        if not self._is_path or not any([isinstance(item, NODES) for item in found]):
+            return found
+        if not all([isinstance(item, NODES) for item in found]):
+            raise DynamicError("XPTY0018", "a step yields both nodes and values")
+        base = scratch.top
+        for one in scratch.evaluator().nodes(found):
+            scratch.push(scratch.number_of(one))
+        scratch.tidy(base)
+        return scratch.nodes_from(base)
 
     cdef object items(self, long long node):
         return self._scratch.evaluator().atoms(self.value(node))

@@ -81,6 +81,6 @@ def test_a_node_without_a_parent_is_a_tree(alone: str) -> None:
     assert outcome(f"{bound} ($x | /r)[1]/string()") == ["tu5"]
 
 
-def test_trees_sort_behind_the_message_in_the_order_of_their_making() -> None:
+def test_trees_sort_behind_the_message_as_steps_first_lead_into_them() -> None:
     made = "let $x := <x><y>1</y></x>, $z := <z><y>2</y></z> return ($z/y | /r/a[2]/b | $x/y)"
-    assert outcome(made) == ["5", "1", "2"]
+    assert outcome(made) == ["5", "2", "1"]
