@@ -10,8 +10,8 @@ option         says
 ``registration``
                instead of ``archive``: the address of a network, whose brokers are asked for what
                they have archived of ``source``
-``credentials``
-               a file with which driver and workers do so; else what their account knows
+``credentials``, ``token``
+               with which driver and workers do so (network.py)
 ``profile``    text of a profile: the rows are its results
 ``profiles``   a folder or file of profiles, one a file (``.xq``, ``.rq``) or a line (others)
 ``columns``    "city string, t double": from each result the child or attribute of that name, in
@@ -19,13 +19,15 @@ option         says
 ``source``     ids of sources (or names, of a network), with commas between them: of no other source
 ``since``      a time as 2026-11-21T17:30Z: accepted then or later
 ``until``      accepted before
+``sample``     of a network: about so many messages, the first of equal spans of time of each source
 =============  ===============================================================================
 
 Without profiles a row is a message: ``source``, ``number``, ``time``, ``media_type``, ``message``.
 With them it is a result: ``source``, ``number``, ``time``, ``profile``, ``ordinal`` (from 0, of the
-results of one message) and ``result``, or the columns.  The last three options skip the parts of
-an archive without such messages.  Filters of Spark are not pushed down: up to Spark 4.3 a DataFrame
-that was filtered once keeps its filter when it is used again (``PythonDataSourceV2.setReadInfo``).
+results of one message) and ``result``, or the columns.  ``source``, ``since`` and ``until`` skip
+the parts of an archive without such messages.  Filters of Spark are not pushed down: up to Spark
+4.3 a DataFrame that was filtered once keeps its filter when it is used again
+(``PythonDataSourceV2.setReadInfo``).
 """
 
 from __future__ import annotations
@@ -37,8 +39,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formats.errors import DecodeError, MessageRefused
+from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
-from onyx.spark.network_archive import Network, NetworkPart
+from onyx.spark.network import OPTIONS as OF_NETWORK
+from onyx.spark.network import Network
+from onyx.spark.network_archive import NetworkPart, parts_of
 from onyx.spark.publishing import Publishing
 from onyx.spark.result_rows import Batch, cells, record_batches, told_alone
 from onyx.spark.results_stream import ResultsReader, StreamAsked
@@ -55,8 +60,8 @@ else:
         DataSource = DataSourceReader = InputPartition = object
 
 OPTIONS = (
-    *("archive", "path", "registration", "credentials", "profile", "profiles", "columns"),
-    *("source", "since", "until"),
+    *("archive", "path", *OF_NETWORK, "profile", "profiles", "columns"),
+    *("source", "since", "until", "sample"),
 )
 _OF_SPARK = ("checkpointlocation",)
 _MESSAGE = "source string, number bigint, time timestamp"
@@ -64,7 +69,12 @@ _SECOND = 1_000_000
 
 
 class OnyxDataSource(DataSource):
-    """What Spark makes of ``spark.read.format("onyx")``."""
+    """What Spark makes of ``spark.read.format("onyx")``.
+
+    Spark asks one for its schema, and copies of it, which know the answers, for its readers.
+    """
+
+    _archive: _Asked | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -74,13 +84,14 @@ class OnyxDataSource(DataSource):
         with told_alone():
             if StreamAsked.is_meant(self.options):
                 return StreamAsked.of(self.options).schema
-            asked = _Asked.of(self.options)
+            asked = self._asked()
             if asked.population is None:
                 return f"{_MESSAGE}, media_type string, message string"
             return f"{_MESSAGE}, profile string, ordinal int, {asked.columns or 'result string'}"
 
     def reader(self, schema: Any) -> ArchiveReader:
-        return ArchiveReader(_Asked.of(self.options), schema)
+        with told_alone():
+            return ArchiveReader(self._asked(), schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Publishing:
         return Publishing(self.options, schema, overwrite=overwrite, is_stream=False)
@@ -90,6 +101,11 @@ class OnyxDataSource(DataSource):
 
     def streamReader(self, schema: Any) -> ResultsReader:  # noqa: N802 - as Spark says it
         return ResultsReader(StreamAsked.of(self.options), schema)
+
+    def _asked(self) -> _Asked:
+        if self._archive is None:
+            self._archive = _Asked.of(self.options)
+        return self._archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +184,16 @@ class _Asked:
 
 def _network_parts(given: Mapping[str, str], window: Window) -> tuple[NetworkPart, ...]:
     """Of each source the whole of the window; none without a network."""
-    registration, credentials = given.get("registration", ""), given.get("credentials", "")
-    if not registration:
-        if credentials:
-            raise SparkMisused("credentials are for a network: option registration is missing")
+    if not given.get("registration"):
+        for name in ("credentials", "token", "sample"):
+            if given.get(name):
+                raise SparkMisused(f"{name} is for a network: option registration is missing")
         return ()
-    network = Network(registration, credentials)
-    return tuple(
-        NetworkPart(network, source.id, source.address, window.since, window.until)
-        for source in network.sources(_names(given))
-    )
+    sample = given.get("sample")
+    if sample is not None and not (sample.isdecimal() and int(sample)):
+        raise SparkMisused(f"sample: {sample!r} is no number of messages")
+    between = window.since, window.until, int(sample) if sample else None
+    return parts_of(Network.of(given), _names(given), *between)
 
 
 def _names(given: Mapping[str, str]) -> list[str]:
@@ -222,7 +238,7 @@ class _Part(InputPartition):
         return rows_of_file(Path(self.file), self.members) if self.file else iter(())
 
 
-class ArchiveReader(DataSourceReader):
+class ArchiveReader(AtWorker, DataSourceReader):
     """Rows of an archive for one query."""
 
     def __init__(self, asked: _Asked, schema: Any) -> None:
@@ -230,6 +246,10 @@ class ArchiveReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[_Part]:
+        with told_alone():
+            return self._partitions()
+
+    def _partitions(self) -> Sequence[_Part]:
         if not self._asked.archive:
             cut = (part for whole in self._asked.parts for part in whole.cut())
             return [_Part("", part=part) for part in cut] or [_Part("")]
@@ -239,7 +259,8 @@ class ArchiveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Batch]:
         assert isinstance(partition, _Part)
-        yield from record_batches(self._rows(partition), self._schema)
+        with told_alone():
+            yield from record_batches(self._rows(partition), self._schema)
 
     def _rows(self, partition: _Part) -> Iterator[tuple[Any, ...]]:
         population = self._asked.population

@@ -3,9 +3,9 @@
 ================== ==========================================================================
 option             says
 ================== ==========================================================================
-``registration``   "host:port" of the network's registration service
+``registration``, ``credentials``, ``token``
+                   of the network (network.py), at the driver alone
 ``source``         id or name of the source that publishes
-``credentials``    a file on the driver's machine; default: as for any client of this account
 ``mode``           ``FAILFAST`` (default): the first refused message ends the query;
                    ``DROPMALFORMED``: the others are published
 ``staging``        a folder that the driver and all executors can write
@@ -31,15 +31,11 @@ and partitions, so it has the same keys.  Another checkpoint is another query wi
 from __future__ import annotations
 
 import logging
+import sys
 import uuid
 from collections import deque
-from collections.abc import (
-    AsyncIterator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -49,14 +45,22 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import anyio
 import msgspec
 import zstandard
 
 from formats.errors import Refusal
 from formats.media_types import XML
+from onyx.blocking import PORTALS, RegistrationClient
+from onyx.data_source import DataSource
+from onyx.errors import UserError
+from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import MODES, SparkMisused
+from onyx.spark.network import OPTIONS as OF_NETWORK
+from onyx.spark.network import Network
 from onyx.spark.result_rows import told_alone
 from overlay.limits import Limits
+from overlay.verbs import SourceShow
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -66,7 +70,6 @@ if TYPE_CHECKING:
     )
 
     from onyx.client_values import Outcome, Publication
-    from onyx.data_source import DataSource
 else:
     try:
         from pyspark.sql.datasource import (
@@ -84,7 +87,7 @@ else:
 
 Batch: TypeAlias = Any
 
-OPTIONS = ("registration", "source", "credentials", "mode", "staging", "publishKeysMax")
+OPTIONS = (*OF_NETWORK, "source", "mode", "staging", "publishKeysMax")
 _OF_SPARK = ("checkpointLocation",)
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "message": ("string", "binary"),
@@ -148,9 +151,8 @@ class Staged(WriterCommitMessage):
 class _Asked:
     """The options, checked.  SparkMisused."""
 
-    registration: str
+    network: Network
     source: str
-    credentials: str
     mode: str
     staging: str
     keys_max: int
@@ -161,24 +163,23 @@ class _Asked:
         known = {name.lower() for name in (*OPTIONS, *_OF_SPARK)}
         if wrong := sorted(given.keys() - known):
             raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
-        for name, says in (("registration", "host:port"), ("source", "its id or name")):
-            if not given.get(name):
-                raise SparkMisused(f"option {name} is missing: {says}")
+        network = Network.of(given)
+        if not given.get("source"):
+            raise SparkMisused("option source is missing: its id or name")
         mode = given.get("mode", "FAILFAST").upper()
         if mode not in MODES[1:]:
             raise SparkMisused(f"mode {mode!r}; expected {' or '.join(MODES[1:])}")
         most = given.get("publishkeysmax", str(Limits().publish_keys_max))
         if not most.isdecimal():
             raise SparkMisused(f"publishKeysMax: {most!r} is no number")
-        for name in ("credentials", "staging"):
-            if given.get(name) and not Path(given[name]).exists():
-                raise SparkMisused(f"{name} {given[name]}: there is no such file or directory")
-        staging = str(Path(given["staging"]).absolute()) if given.get("staging") else ""
-        named = given["registration"], given["source"], given.get("credentials", "")
-        return cls(*named, mode, staging, int(most))
+        staging = given.get("staging", "")
+        if staging and not Path(staging).is_dir():
+            raise SparkMisused(f"staging {staging}: there is no such directory")
+        staging = str(Path(staging).absolute()) if staging else ""
+        return cls(network, given["source"], mode, staging, int(most))
 
 
-class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
+class Publishing(AtWorker, DataSourceStreamArrowWriter, DataSourceArrowWriter):
     """The writer of Spark's contract, of a batch and of a stream.
 
     The constructor raises SparkMisused for an option, a column or a type, and the network's refusal
@@ -194,7 +195,7 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
             _check_columns(schema)
             asked = self._asked = _Asked.of(options)
             self._run = "" if is_stream else uuid.uuid4().hex
-            _check_source(asked.registration, asked.source, asked.credentials)
+            _check_source(asked.network, asked.source)
 
     def write(self, iterator: Iterator[Batch]) -> Staged:
         task = import_module("pyspark").TaskContext.get()
@@ -224,7 +225,7 @@ class Publishing(DataSourceStreamArrowWriter, DataSourceArrowWriter):
                     "or say option publishKeysMax as publish_keys_max of the broker"
                 )
             if rows:
-                import_module("anyio").run(_Publisher(self._asked).publish, parts)
+                _publish(self._asked, parts)
         _clean(parts)
 
     def abort(self, messages: list[WriterCommitMessage | None], batch_id: int = -1) -> None:
@@ -255,21 +256,10 @@ def _check_columns(schema: Any) -> None:
 
 
 @cache
-def _check_source(registration: str, source: str, credentials: str) -> None:
+def _check_source(network: Network, source: str) -> None:
     """Once in a process; NotAuthenticated, NetworkUnreachable, RequestFailed."""
-    client_of = import_module("onyx.registration_client").RegistrationClient
-
-    async def ask() -> None:
-        async with client_of(registration) as client:
-            await client.source(source)
-
-    with _showing(credentials):
-        import_module("anyio").run(ask)
-
-
-def _showing(credentials: str) -> Any:
-    used = import_module("onyx.identity.known_networks").use_credentials
-    return used(Path(credentials) if credentials else None)
+    with network.shown(), RegistrationClient(network.registration) as client:
+        client.ask(SourceShow(source=source))
 
 
 # -- staging, in the executors
@@ -341,36 +331,96 @@ def _blocks_of(path: Path) -> Iterator[bytes]:
 # -- publishing, in the driver
 
 
-class _Publisher:
-    """Publishes what was staged, up to some hundred rows ahead of their outcomes."""
+def _publish(asked: _Asked, parts: Sequence[Staged]) -> None:
+    """By the connection that this process keeps for a query, which another may have replaced; its
+    rows have keys, so they can be published again."""
+    by = asked.network, asked.source
+    is_kept = bool(parts[0].query) and _is_worker()
+    connection = _kept.pop(by, None) if is_kept else None
+    if connection is not None:
+        with suppress(UserError):
+            connection.publish(_Publisher(asked, parts))
+            _kept[by] = connection
+            return
+    connection = _Connection(asked)
+    connection.publish(_Publisher(asked, parts))
+    if is_kept:
+        _kept[by] = connection
+    else:
+        connection.close()
+
+
+def _is_worker() -> bool:
+    """Whether this process is one of those that Spark keeps for its queries, and ends without
+    waiting for threads."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == "pyspark.daemon"
+
+
+Job: TypeAlias = "tuple[_Publisher, Future[None]]"
+
+
+class _Connection:
+    """A source at its root broker in a task of its own, until the first failure."""
 
     def __init__(self, asked: _Asked) -> None:
         self._asked = asked
+        self._given, self._taken = anyio.create_memory_object_stream[Job](1)
+        self._portal = PORTALS.__enter__()
+        self._life = self._portal.start_task_soon(self._live)
+
+    async def _live(self) -> None:
+        network, source = self._asked.network, self._asked.source
+        with self._taken, network.shown():
+            where = network.registration
+            async with DataSource(where, source, patience_seconds=PATIENCE_SECONDS) as connected:
+                async for publisher, done in self._taken:
+                    await publisher.publish(connected)
+                    done.set_result(None)
+
+    def publish(self, publisher: _Publisher) -> None:
+        """RowRefused, or the network's refusal; it is of no use any more then."""
+        done = Future[None]()
+        self._portal.call(self._given.send_nowait, (publisher, done))
+        wait([done, self._life], return_when=FIRST_COMPLETED)
+        if not done.done():
+            self.close()
+
+    def close(self) -> None:
+        """Raises the failure with which it has ended."""
+        try:
+            self._portal.call(self._given.close)
+            self._life.result()
+        finally:
+            PORTALS.__exit__(None, None, None)
+
+
+_kept: dict[tuple[Network, str], _Connection] = {}
+
+
+class _Publisher:
+    """Publishes what was staged, up to some hundred rows ahead of their outcomes."""
+
+    def __init__(self, asked: _Asked, parts: Sequence[Staged]) -> None:
+        self._asked, self._parts = asked, parts
         self._seen: dict[bytes, int] = {}  # how many rows there were of a digest
         self._open: deque[tuple[str, Publication]] = deque()  # with the places of the rows
         self._later: list[tuple[str, Publication]] = []
         self._give_up_at: float | None = None
         self._refused = 0
 
-    async def publish(self, parts: Sequence[Staged]) -> None:
+    async def publish(self, source: DataSource) -> None:
         """RowRefused, or the network's refusal; rows that were published by then are known by their
         keys when they come again."""
-        data_source = import_module("onyx.data_source").DataSource
-        asked = self._asked
-        with _showing(asked.credentials):
-            source: DataSource = data_source(
-                asked.registration, asked.source, patience_seconds=PATIENCE_SECONDS
-            )
-            async with source:
-                rows = self._publications(parts)
-                while True:
-                    async with aclosing(source.publish_all(self._fed(rows))) as outcomes:
-                        async for outcome in outcomes:
-                            self._take(outcome)
-                    if not self._later:
-                        break
+        rows = self._publications(self._parts)
+        while True:
+            async with aclosing(source.publish_all(self._fed(rows))) as outcomes:
+                async for outcome in outcomes:
+                    self._take(outcome)
+            if not self._later:
+                break
         if self._refused:
-            log.warning("%s: %d messages were refused", asked.source, self._refused)
+            log.warning("%s: %d messages were refused", self._asked.source, self._refused)
 
     def _publications(self, parts: Sequence[Staged]) -> Iterator[tuple[str, Publication]]:
         for partition, part in enumerate(parts):
@@ -389,7 +439,7 @@ class _Publisher:
         for row in chain(rows, (None,)):
             given = [] if row is None else [row]
             if self._later:
-                await import_module("anyio").sleep(_PAUSE_SECONDS)
+                await anyio.sleep(_PAUSE_SECONDS)
                 given, self._later = self._later + given, []
             for one in given:
                 self._open.append(one)
@@ -400,7 +450,7 @@ class _Publisher:
         if outcome.accepted:
             self._give_up_at = None
         elif outcome.code in LATER:
-            now = import_module("anyio").current_time()
+            now = anyio.current_time()
             self._give_up_at = self._give_up_at or now + PATIENCE_SECONDS
             if now > self._give_up_at:
                 raise _refused(place, outcome)

@@ -3,15 +3,15 @@
 ===========================  =================================================================
 option                       says
 ===========================  =================================================================
-``registration``             the registration service, HOST:PORT or with its standby's
-``credentials``              file of credentials, on the driver and on every worker
-``token``                    name of an environment variable, or file, that has a token there
+``registration``, ``credentials``, ``token``
+                             of the network (network.py)
 ``profile``                  ids of profiles, with commas between them
 ``query``, ``queryKey``      text of a profile in their place, registered once under the key
 ``columns``                  "city string, t double": in place of each result
 ``maxDeliveriesPerTrigger``  at most so many in a micro-batch
 ``startingPositions``        of a new query: ``earliest`` (as usual), or ``latest``
-``failOnDataLoss``           ``true`` (as usual): the query fails where deliveries are gone
+``failOnDataLoss``           ``true`` (as usual): the query fails where deliveries are gone;
+                             ``false``: offsets count them
 ===========================  =================================================================
 
 A row is a result: ``profile``, ``position``, ``source``, ``number``, ``ordinal`` (from 0, of the
@@ -26,24 +26,21 @@ calls as the next batch begins.  Profiles that move are followed.
 from __future__ import annotations
 
 import logging
-import os
-import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onyx.blocking import User
 from onyx.client_values import Delivery
 from onyx.errors import NetworkUnreachable
-from onyx.identity.known_networks import credentials_for, use_credentials
-from onyx.registration_client import addresses_of
+from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Population, SparkMisused
+from onyx.spark.network import OPTIONS as OF_NETWORK
+from onyx.spark.network import Network
 from onyx.spark.result_rows import Batch, cells, record_batches, told_alone
 from overlay.answers import Position
-from overlay.link.credentials import Credentials, CredentialsError, TokenCredentials
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -57,10 +54,13 @@ else:
         SupportsTriggerAvailableNow = type("SupportsTriggerAvailableNow", (), {})
 
 Offset: TypeAlias = dict[str, int]
-"""By profile the position through which it was read."""
+"""By profile the position through which it was read; by LOST and the profile how many deliveries
+were gone before that, of which a query has gone on."""
+
+LOST = "lost "
 
 OPTIONS = (
-    *("registration", "credentials", "token", "profile", "query", "queryKey", "columns"),
+    *(*OF_NETWORK, "profile", "query", "queryKey", "columns"),
     *("maxDeliveriesPerTrigger", "startingPositions", "failOnDataLoss"),
 )
 OF_SPARK = ("checkpointlocation",)
@@ -77,9 +77,7 @@ log = logging.getLogger(__name__)
 class StreamAsked:
     """The options, checked; ``most`` 0: any number of deliveries."""
 
-    registration: str
-    credentials: str
-    token: str
+    network: Network
     profiles: tuple[str, ...]
     query: str
     query_key: str
@@ -101,13 +99,7 @@ class StreamAsked:
         known = {name.lower(): name for name in OPTIONS}
         if wrong := sorted(given.keys() - {*known, *OF_SPARK}):
             raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
-        registration = given.get("registration", "")
-        if not registration:
-            raise SparkMisused("option registration is missing: HOST:PORT of the network")
-        try:
-            addresses_of(registration)
-        except ValueError as error:
-            raise SparkMisused(f"registration: {error}") from None
+        where = Network.of(given)
         profiles = tuple(filter(None, map(str.strip, given.get("profile", "").split(","))))
         query, key = given.get("query", ""), given.get("querykey", "")
         if bool(profiles) == bool(query):
@@ -119,9 +111,7 @@ class StreamAsked:
         if query:
             Population.checked({"query": query})
         return cls(
-            registration=registration,
-            credentials=given.get("credentials", ""),
-            token=given.get("token", ""),
+            network=where,
             profiles=tuple(dict.fromkeys(profiles)),
             query=query,
             query_key=key,
@@ -134,33 +124,6 @@ class StreamAsked:
     @property
     def schema(self) -> str:
         return f"{_BEFORE}, {self.columns or 'result string'}, {_BEHIND}"
-
-    @contextmanager
-    def connected(self) -> Iterator[User]:
-        """A user of the network, by credentials as they are on this machine.  SparkMisused."""
-        with use_credentials(self._shown()), User(self.registration) as user:
-            yield user
-
-    def _shown(self) -> Path | Credentials | None:
-        here = f"on {socket.gethostname()}"
-        path = Path(self.credentials) if self.credentials else None
-        if path is not None and not path.is_file():
-            raise SparkMisused(f"credentials {path}: there is no such file {here}")
-        if not self.token:
-            return path
-        secret = os.environ.get(self.token, "")
-        if not secret and not Path(self.token).is_file():  # the text may be a secret by mistake
-            raise SparkMisused(f"token: neither an environment variable nor a file {here}")
-        secret = secret or Path(self.token).read_text(encoding="utf-8")
-        try:
-            base = (
-                Credentials(path) if path else credentials_for(*addresses_of(self.registration)[0])
-            )
-        except CredentialsError as error:
-            raise SparkMisused(f"credentials: {error}") from None
-        if base is None:
-            raise SparkMisused(f"token: the network at {self.registration} is without TLS")
-        return TokenCredentials(base, secret.strip())
 
 
 def _count(given: Mapping[str, str], name: str, called: str) -> int:
@@ -185,7 +148,7 @@ class _Part(InputPartition):
     ranges: dict[str, tuple[int, int]]
 
 
-class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ResultsReader(AtWorker, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One query: in its driver as long as it runs, and for each partition in an executor."""
 
     def __init__(self, asked: StreamAsked, schema: Any) -> None:
@@ -202,6 +165,8 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Offset = {}
         self._is_new = False  # no batch was planned behind the initial offset
         self._target: Offset | None = None  # of a query that ends when it has read what there is
+        self._seen: Offset = {}  # the positions through which losses are counted
+        self._lost: Offset = {}  # and are in no offset yet
 
     # --- in the driver --------------------------------------------------------------------
 
@@ -225,12 +190,15 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 log.warning("nothing is read: %s", error)
                 return start
             self._check(start, said)
+            lost = {name: count for name, count in start.items() if name.startswith(LOST)}
+            lost |= {name: lost.get(name, 0) + count for name, count in self._lost.items()}
+            self._lost = {}
             ahead = {name: position.last for name, position in said.items()}
             if self._target is not None:
                 ahead = {name: min(last, self._target[name]) for name, last in ahead.items()}
             new = self._begun({name: said[name] for name in self._ids if name not in start})
             known = {name: last for name, last in ahead.items() if name in start}
-            return new | _limited(start, known, getattr(limit, "max_rows", None))
+            return lost | new | _limited(start, known, getattr(limit, "max_rows", None))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         limits = import_module("pyspark.sql.streaming.datasource")
@@ -253,6 +221,12 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 since = start.get(name, last)
                 if name in self._ids and (since < last or (since > last and not is_again)):
                     ranges[name] = (since if since < last else 0, last)  # 0: of a lost store
+            for name, position in self._user.positions(*ranges).items() if ranges else ():
+                since, last = ranges[name]
+                if since:
+                    self._count_gone(name, since, min(position.gone, last))
+                    ranges[name] = max(since, min(position.gone, last)), last
+            ranges = {name: some for name, some in ranges.items() if some[0] < some[1]}
             hosts = self._user.hosts(*ranges)
             return [_Part({name: ranges[name] for name in some}) for some in hosts.values()]
 
@@ -270,7 +244,7 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Connect; register the query, which is known by its key in each run after the first."""
         if self._stack is None:
             with ExitStack() as stack:
-                self._user = stack.enter_context(self._asked.connected())
+                self._user = stack.enter_context(self._asked.network.connected())
                 if self._asked.query:
                     made = self._user.add_profile(self._asked.query, key=self._asked.query_key)
                     self._ids = (made.id,)
@@ -283,14 +257,21 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {name: position.gone for name, position in said.items()}
 
     def _check(self, start: Offset, said: Mapping[str, Position]) -> None:
-        """Whether all behind an offset is there.  SparkMisused."""
+        """Count the deliveries behind an offset that are gone.  SparkMisused."""
         for name, position in said.items():
             since = start.get(name, position.last)
             if position.last < since:
                 what = f"its broker has lost its store, and knows of {position.last} deliveries"
                 self._tell_lost(f"profile {name}: {since} were read, {what}")
-            elif position.gone > since:
-                self._tell_gone(name, position.gone - since, position.gone)
+            else:
+                self._count_gone(name, since, position.gone)
+
+    def _count_gone(self, name: str, since: int, through: int) -> None:
+        since = max(since, self._seen.get(name, 0))
+        if through > since:
+            self._seen[name] = through
+            self._lost[LOST + name] = self._lost.get(LOST + name, 0) + through - since
+            self._tell_gone(name, through - since, through)
 
     def _tell_gone(self, name: str, count: int, through: int) -> None:
         what = f"{count} deliveries through position {through} were thrown away"
@@ -311,7 +292,7 @@ class ResultsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _rows(self, ranges: Mapping[str, tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
         names = [field.name for field in self._schema.fields[5:-2]] if self._asked.columns else []
         ends = {name: end for name, (_, end) in ranges.items()}
-        with self._asked.connected() as user:
+        with self._asked.network.connected() as user:
             found = user.results(*ranges, held=True, positions=lambda name: ranges[name][0])
             while some := found.portion(ends, AT_ONCE, PATIENCE_SECONDS):
                 for delivery in some:

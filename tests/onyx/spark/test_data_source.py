@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import onyx.spark
-from onyx.spark.data_source import Window
+from onyx.spark.data_source import Window, _Asked
+from onyx.spark.filtering import SparkMisused
 from overlay.archive_file import SUFFIX, ArchivedMessage, Span
 from tests.overlay.test_archive_file import SECOND, file_of
 
@@ -99,11 +100,16 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
         ({"archiv": "x"}, "no option archiv; there are archive"),
         ({}, "option archive is missing, the folder that brokers archive into, or registration"),
         ({"archive": "a", "registration": "b"}, "archive and registration: expected one"),
-        ({"archive": "a", "credentials": "b"}, "option registration is missing"),
+        ({"archive": "a", "credentials": "b"}, "credentials is for a network: option registration"),
+        ({"registration": "here", "source": "s1"}, "registration: 'here'"),
+        ({"registration": "127.0.0.1:1", "sample": "0"}, "sample: '0' is no number of messages"),
         ({"archive": "/no/such"}, "there is no such file or directory"),
         ({"archive": str(archive), "columns": "a int"}, "option profile or profiles is missing"),
         ({"archive": str(archive), "profile": "/m["}, "profile profile: line 1, column"),
         ({"archive": str(archive), "since": "noon"}, "since: 'noon' is no time"),
     ):
-        with pytest.raises(Exception, match=said):
-            spark.read.format("onyx").options(**options).load()
+        with pytest.raises(SparkMisused, match=said):
+            _Asked.of(options)
+    with pytest.raises(Exception, match="SparkMisused: no option archiv; there are") as told:
+        spark.read.format("onyx").option("archiv", "x").load()
+    assert "\tat " not in str(told.value), "no stack of the JVM"

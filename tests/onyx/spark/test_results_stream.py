@@ -45,13 +45,13 @@ def test_credentials_and_tokens_are_read_where_they_are_used(
     asked = StreamAsked.of({**given, "credentials": str(tmp_path / "no.pem")})
     with (
         pytest.raises(SparkMisused, match=r"no.pem: there is no such file on \S+$"),
-        asked.connected(),
+        asked.network.connected(),
     ):
         pass
     secret = "s3cr3t" * 5
     with (
         pytest.raises(SparkMisused, match="neither an environment variable nor a file") as told,
-        StreamAsked.of({**given, "token": secret}).connected(),
+        StreamAsked.of({**given, "token": secret}).network.connected(),
     ):
         pass
     assert secret not in str(told.value)
@@ -93,6 +93,36 @@ def test_what_is_lost_fails_the_query_or_is_logged(
     forgiving = StreamAsked.of({**given, "failOnDataLoss": "false"})
     ResultsReader(forgiving, None)._check({"p1": 10}, {"p1": position})
     assert said in caplog.text
+
+
+class Gone:
+    """A user of a profile of whose deliveries some were thrown away."""
+
+    def __init__(self, gone: int, last: int) -> None:
+        self.position = Position("p1", gone, last, 2)
+
+    def positions(self, *_: str) -> dict[str, Position]:
+        return {"p1": self.position}
+
+    def hosts(self, *profiles: str) -> dict[str, list[str]]:
+        return {"broker": list(profiles)} if profiles else {}
+
+
+def test_offsets_count_what_a_query_has_gone_on_behind() -> None:
+    given = {"registration": "127.0.0.1:1", "profile": "p1", "failOnDataLoss": "false"}
+    reader = ResultsReader(StreamAsked.of(given), None)
+    reader._open = lambda: None  # type: ignore[method-assign]
+    reader._user = user = Gone(12, 40)  # type: ignore[assignment]
+    assert reader.latestOffset({"p1": 10}, None) == {"p1": 40, "lost p1": 2}
+    user.position = Position("p1", 15, 40, 2)  # three more, before the batch is planned
+    (part,) = reader.partitions({"p1": 10}, {"p1": 40, "lost p1": 2})
+    assert part.ranges == {"p1": (15, 40)}
+    user.position = Position("p1", 15, 50, 2)
+    offset = reader.latestOffset({"p1": 40, "lost p1": 2}, None)
+    assert offset == {"p1": 50, "lost p1": 5}
+    assert reader.latestOffset(offset, None) == offset
+    user.position = Position("p1", 60, 60, 2)
+    assert reader.partitions(offset, {"p1": 60, "lost p1": 5}) == []
 
 
 class Stream:

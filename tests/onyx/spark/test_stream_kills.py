@@ -28,6 +28,7 @@ from onyx.spark.results_stream import Offset, ResultsReader, StreamAsked
 from tests.onyx.networks import RunningProcess, small_topology_text
 
 KILLS = int(os.environ.get("ONYX_KILLS", "2"))
+ENDS = 40 if "ONYX_KILLS" in os.environ else 12  # of the drivers of a seed
 SEED = int(os.environ.get("ONYX_KILLS_SEED", "1"))
 Row = tuple[Any, ...]
 SCHEMA = types.StructType(
@@ -151,14 +152,14 @@ def test_a_worker_shows_the_credentials_or_the_token_that_it_has(
     subprocess.run([*command, "--registration", brokers.registration], check=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where nothing is noted
     given = {"registration": brokers.registration, "profile": "p1"}
-    with pytest.raises(NotAuthenticated), StreamAsked.of(given).connected():
+    with pytest.raises(NotAuthenticated), StreamAsked.of(given).network.connected():
         pass
     given["credentials"] = str(operator)
-    with StreamAsked.of(given).connected() as user:
+    with StreamAsked.of(given).network.connected() as user:
         mine = user.add_profile("/of-the-operator").id
         assert user.positions(mine)[mine].last == 0
     monkeypatch.setenv("TOMS", file.read_text().split("token ")[1].split()[0])
-    with StreamAsked.of({**given, "token": "TOMS"}).connected() as tom:
+    with StreamAsked.of({**given, "token": "TOMS"}).network.connected() as tom:
         assert tom.add_profile("/of-tom").user == "tom"
         with pytest.raises(RequestFailed, match="not-authorised"):
             tom.positions(mine)
@@ -209,7 +210,7 @@ def test_each_delivery_is_once_in_the_sink_wherever_the_driver_ends(
                 while brokers.next_event()["event"] != "ready":
                     pass
 
-        while sum(kills.values()) < 40:
+        while sum(kills.values()) < ENDS:
             send(random.randint(0, 12))
             try:
                 Driver(kept, asked, random, kills, 0.15, kill_a_broker).run()
@@ -228,6 +229,6 @@ def test_each_delivery_is_once_in_the_sink_wherever_the_driver_ends(
     found = Counter((row[0], row[3]) for row in rows)
     assert found == Counter(wanted), f"seed {seed}: lost or doubled"
     assert not kept.different, f"seed {seed}"
-    assert kept.again
     assert all(at.gone > 0 for at in last.values())
-    assert len(kills) >= 6, kills
+    assert len(kills) >= ENDS // 6, kills
+    assert kept.again

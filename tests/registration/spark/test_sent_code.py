@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import socket
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
 from benchmarks.spark import spark_home
+from onyx.spark.data_source import ArchiveReader, _Asked
 from registration.spark.sent_code import FOLDER, PACKAGES, UNFIT, pack
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,11 +29,18 @@ print(formats.__file__, formats.build_info())
 """
 
 
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is sent."""
+    file = tmp_path_factory.mktemp("packed") / "code.zip"
+    pack(ROOT, file)
+    return file
+
+
 @pytest.fixture
-def sent(tmp_path: Path) -> Path:
+def sent(packed: Path, tmp_path: Path) -> Path:
     """The code as Spark unpacks it at a worker."""
-    pack(ROOT, tmp_path / "code.zip")
-    with ZipFile(tmp_path / "code.zip") as archive:
+    with ZipFile(packed) as archive:
         archive.extractall(tmp_path / FOLDER)
     return tmp_path / FOLDER
 
@@ -85,6 +95,26 @@ def test_a_worker_that_does_not_fit_is_told_by_its_host(sent: Path, tmp_path: Pa
     with (own / "yfilter" / "matcher.py").open("a") as file:
         file.write("# another\n")
     assert f"{UNFIT}: the worker {host} has another build" in at_worker(sent, own).stderr
+
+
+def test_a_worker_to_which_nothing_was_sent_says_how_it_is(tmp_path: Path) -> None:
+    reader = ArchiveReader(_Asked.of({"archive": str(tmp_path)}), None)
+    sent = tmp_path / "sent"
+    sent.write_bytes(import_module("pyspark.cloudpickle").dumps(reader))
+    assert pickle.loads(sent.read_bytes())._asked == reader._asked
+    opened = "import pickle, sys; pickle.loads(open(sys.argv[2], 'rb').read())"
+    libraries = [path for path in sys.path if "site-packages" in path]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", opened, "", sent],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    host = socket.gethostname()
+    wanted = f"{UNFIT}: the worker {host}: No module named 'onyx'; Onyx is sent by onyx.spark.reg"
+    assert wanted in done.stderr
 
 
 CLUSTER = """\
