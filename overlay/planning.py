@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -22,6 +23,10 @@ class PlanningOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """of Spark, as `"spark://host:7077"`"""
     conf: Annotated[dict[str, str], Meta(extra={"shown": "none"})] = {}
     """settings of Spark, in a table `[planning.conf]`: `"spark.executor.memory" = "4g"`"""
+    credentials: Annotated[Path | None, Meta(extra={"shown": "none: files alone"})] = None
+    """file of `onyx cert issue` for a principal with the role `read-archive`: plans look at
+    messages that the brokers of all machines have archived, and not at files of the registration's
+    machine"""
     at_profiles: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 1_000
     """with fewer there is no first plan"""
     drift: Annotated[float, Meta(ge=0.001, le=100)] = 0.2

@@ -45,7 +45,7 @@ class PlanFailed:
 @dataclass(frozen=True, slots=True)
 class PlannerTask:
     """What the planning process finds in its directory, beside the profiles: ``topology`` as TOML,
-    ``archive`` directories, and what PlanWanted has."""
+    ``archive`` directories or addresses (spark/inputs.py), and what PlanWanted has."""
 
     topology: str
     schemas: list[tuple[str, str, bytes]]

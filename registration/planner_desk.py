@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import util
 from pathlib import Path
+from urllib.parse import urlencode
 
 import msgspec
 import trio
@@ -93,17 +94,24 @@ class PlannerDesk:
             return PlannerResult(failure=f"the planning process ended {how}{last}")
 
     def _task(self, question: PlanWanted) -> PlannerTask:
-        archive = self._archive
-        has_some = archive is not None and is_archive(archive)
         return PlannerTask(
             topology=to_toml(question.topology),
             schemas=[(schema.name, schema.kind, schema.data) for schema in question.schemas],
             have_none=question.have_none,
-            archive=[str(archive.absolute())] if archive and has_some else [],
+            archive=list(self._archives(question.topology)),
             plan=question.plan,
             messages=question.messages,
             matched=list(question.matched),
         )
+
+    def _archives(self, topology: Topology) -> Iterator[str]:
+        """Those of the brokers, by credentials that may read them, or the files of this machine."""
+        shown = topology.planning.credentials
+        if shown is not None and topology.archive.directory is not None:
+            address = topology.registration[0].listen
+            yield f"onyx://{address}?{urlencode({'credentials': shown.absolute()})}"
+        elif self._archive is not None and is_archive(self._archive):
+            yield str(self._archive.absolute())
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "profiles PROFILE|FILE...": "as for onyx plan make; or a profile",
         f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
-        "--archive DIR|PARQUET...!": "may be repeated",
+        "--archive DIR|PARQUET|onyx://HOST:PORT...!": "may be repeated",
         f"--results N = {SAMPLES}": "shown of each profile",
         "--messages-per-day N": "for an archive that does not say when its messages were published",
         "--plan PLAN": "where the other profiles are",

@@ -647,8 +647,9 @@ def _add_make(subverbs: Subparsers) -> None:
         "--topology FILE": "gives the partitions to its brokers",
         "--schema FILE...": "of a source: says what can occur at most once in a message; may be "
         "repeated",
-        "--archive DIR|PARQUET...": "messages to see how often patterns occur: what brokers have "
-        "written (onyx up --archive), XML files, or Parquet with a column message; may be repeated",
+        "--archive DIR|PARQUET|onyx://HOST:PORT...": "messages to see how often patterns occur: "
+        "what brokers have written (onyx up --archive) or, of a network, send; XML files; or "
+        "Parquet with a column message; may be repeated",
         f"--samples N = {SAMPLES_MAX}": "messages of the archive that are looked at (default: "
         f"{SAMPLES_MAX})",
         "--weights PARQUET =": "loads of profiles, from onyx backtest",

@@ -13,7 +13,8 @@ profiles       what it holds
 An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
 column ``message``, and ``media_type`` if it is there, or files that brokers have written
 (overlay/archive_file.py), and ``.jsonl.gz`` files of earlier releases; names of unfinished ones
-begin with a dot.
+begin with a dot.  ``onyx://HOST:PORT?credentials=FILE&source=NAME`` are the archives of a network's
+brokers: Spark finds ``format("onyx")`` by its name, and the query has options of it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from formats.errors import Refusal
 from registration.spark.archive_files import (
@@ -34,7 +36,7 @@ from registration.spark.archive_files import (
 from registration.spark.archived_message import ARCHIVED
 from registration.spark.progress import Batch, Run
 from registration.spark.sent_code import is_here
-from registration.spark.session import Session
+from registration.spark.session import Session, told_by
 
 Frame: TypeAlias = Any  # a Spark DataFrame
 
@@ -48,6 +50,7 @@ _FORMAT_OF_SUFFIX = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+_NETWORK = "onyx://"
 _MESSAGE_FILES = "*.{xml,rdf,rss,ttl,trig,nt,nq,jsonld}"
 
 
@@ -121,7 +124,8 @@ def read_sample(
 
     No message is read where the summaries of an archive have enough of them; else each is read
     once (``counted``).  The workers of a cluster need not have the files of an archive: they are
-    read here, and fewer messages are enough.
+    read here, and fewer messages are enough.  The brokers of a network are asked for the first
+    messages of some spans of time.
     """
     if not isinstance(archive, Sequence):
         frame = archived_of(archive, "messages")
@@ -135,9 +139,15 @@ def read_sample(
             if chosen is not None:
                 rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
                 return session.createDataFrame(rows, ARCHIVED_SCHEMA)
-        frame = read_messages(session, archive)
+        frame = read_messages(session, [_sampled(path, most) for path in archive])
     ranked = frame.mapInArrow(counted(_lowest(most)), f"{ARCHIVED_SCHEMA}, rank bigint")
     return ranked.orderBy("rank").limit(most).drop("rank")
+
+
+def _sampled(path: str, most: int) -> str:
+    if not path.startswith(_NETWORK):
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode({'sample': most})}"
 
 
 def _lowest(most: int) -> Run:
@@ -184,6 +194,15 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
 
 def _read_archive(session: Session, path: str) -> Frame:
     functions = import_module("pyspark.sql.functions")
+    if path.startswith(_NETWORK):
+        asked = urlsplit(path)
+        options = {"registration": asked.netloc, "source": "", **dict(parse_qsl(asked.query))}
+        # Spark lists no modules of an editable install, where it would find this one by its name.
+        session.dataSource.register(import_module("pyspark_onyx").DefaultSource)
+        network = session.read.format("onyx").options(**options)
+        found = _checked(network.load, asked.netloc)
+        name = functions.concat_ws("/", "source", "number")
+        return archived_of(found.withColumn("name", name), path)
     if _holds(path, ".parquet"):
         return archived_of(_checked(lambda: session.read.parquet(path), path), path)
     if is_archive(Path(path)):
@@ -246,6 +265,8 @@ def _checked(read: Callable[[], Frame], name: str) -> Frame:
     except spark_error as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             raise UnreadableData(f"{name}: there is no such file or directory") from None
+        if told := told_by(error):
+            raise UnreadableData(told) from None
         raise UnreadableData(f"{name}: {str(error).splitlines()[0]}") from None
     except java_error as error:
         cause = str(error.java_exception.getMessage()).splitlines()[0]

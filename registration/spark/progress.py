@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from registration.spark.session import Session
+from registration.spark.session import Session, SparkUnavailable, told_by
 
 Batch: TypeAlias = Any
 Run: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
@@ -106,7 +106,7 @@ class Steps:
 @contextmanager
 def steps_of(session: Session, told: Told = nobody) -> Iterator[Steps]:
     """The steps of the jobs in this block; the group of jobs that the session had is its own again
-    at the end."""
+    at the end.  SparkUnavailable where a worker refuses."""
     steps = Steps(session, told)
     context = session.sparkContext
     before = [context.getLocalProperty(name) for name in _GROUP]
@@ -116,6 +116,10 @@ def steps_of(session: Session, told: Told = nobody) -> Iterator[Steps]:
         follower.start()
     try:
         yield steps
+    except Exception as error:
+        if sentence := told_by(error):
+            raise SparkUnavailable(sentence) from None
+        raise
     finally:
         is_over.set()
         if told is not nobody:

@@ -45,7 +45,8 @@ exec "{java}" "$@"
 
 
 class SparkUnavailable(Refusal):
-    """Spark cannot be started, as where there is no Java; the text says why and what helps."""
+    """Spark cannot be started, as where there is no Java, or its workers cannot do a job; the text
+    says why and what helps."""
 
     kind = "unreachable"
 
@@ -242,10 +243,15 @@ def _ready(session: Session) -> Iterator[Session]:
     try:
         yield session
     except Exception as error:
-        unfit = re.search(rf"{UNFIT}: (.+)", str(error))
-        if unfit is None:
-            raise
-        raise SparkUnavailable(unfit[1]) from None
+        if told := told_by(error, UNFIT):
+            raise SparkUnavailable(told) from None
+        raise
+
+
+def told_by(error: Exception, kind: str = "SparkMisused") -> str:
+    """The sentence that a worker has raised as an error of this name; "": another error."""
+    found = re.search(rf"{kind}: (.+)", str(error))
+    return "" if found is None else found[1]
 
 
 def _first_line(error: Exception) -> str:

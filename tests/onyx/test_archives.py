@@ -6,17 +6,26 @@ import json
 import os
 import re
 import signal
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from onyx import DataSource
 from onyx.cli.main import main
 from overlay.archive_file import rows_of_file
+from overlay.topology import load_topology
+from registration import planner_process
+from registration.catalog import ProfileEntry
+from registration.plan_questions import PROFILES_FILE, PlanWanted
+from registration.planner_desk import PlannerDesk, _write_profiles
+from registration.planning.plan_file import from_json
 from registration.spark.backtest_job import BacktestJob, run_backtest
+from registration.spark.inputs import UnreadableData
 from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
 
 MESSAGES = [f'<m n="{n}"><t>text "{n}"\u00e4\n</t></m>'.encode() for n in range(30)]
@@ -59,6 +68,29 @@ def check_what_spark_reads(spark: Any, registration: str, read: list[dict[str, A
         frame.option("source", "olds").load()
 
 
+def check_what_planners_read(spark: Any, running: RunningProcess, folder: Path, least: int) -> None:
+    """The network's own planner by the credentials of its file, and a backtest by an address."""
+    shown = Path(running.up["topology"]).parent / "identity" / "operator.pem"
+    topology = load_topology(Path(running.up["topology"]))
+    planning = replace(topology.planning, credentials=shown)
+    profiles = [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(30)]
+    wanted = PlanWanted(profiles, replace(topology, planning=planning))
+    _write_profiles(folder / PROFILES_FILE, wanted)
+    task = PlannerDesk(topology)._task(wanted)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planner_process, "spark_session", lambda _: nullcontext(spark))
+        plan = from_json(planner_process.make(task, folder))
+        assert least <= plan.facts.samples <= len(MESSAGES)
+        nobody = replace(planning, credentials=folder / "no.pem")
+        task = PlannerDesk(topology)._task(PlanWanted(profiles, replace(topology, planning=nobody)))
+        with pytest.raises(UnreadableData, match=r"^credentials .*no.pem: there is no such file"):
+            planner_process.make(task, folder)
+    address = f"onyx://{running.registration}?source=news"
+    result = run_backtest(spark, BacktestJob({"p": "/m[@n >= 0]"}, (address,)))
+    assert result.messages == result.records["p"].matches >= least
+    assert result.records["p"].samples[0][0].partition("/")[2].isdecimal()
+
+
 def test_what_brokers_write_a_backtest_reads(
     tmp_path: Path, spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +114,7 @@ def test_what_brokers_write_a_backtest_reads(
         assert main(["archive", "read", source, "--to", "2020-01-01", *where]) == 0
         assert capsys.readouterr().out == ""
         check_what_spark_reads(spark, running.registration, read)
+        check_what_planners_read(spark, running, tmp_path, len(read))
     finally:
         assert running.stop() == 0
     found = archived(news)

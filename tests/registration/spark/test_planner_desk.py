@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import util
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -122,6 +123,18 @@ def test_the_process_gets_the_archive_and_the_settings_of_spark(tmp_path: Path) 
         found = task(master, tmp_path)
         asked = parse_topology(found.topology, "x").planning
         assert (found.archive, asked.master, asked.conf) == ([str(tmp_path)], master, conf)
+
+
+def test_with_credentials_the_brokers_of_the_network_are_asked(tmp_path: Path) -> None:
+    planning = PlanningOptions(credentials=tmp_path / "planner.pem")
+    asked = structs.replace(TOPOLOGY, archive=ArchiveOptions(tmp_path), planning=planning)
+    assert parse_topology(to_toml(asked), "x").planning == planning
+    (found,) = PlannerDesk(asked)._task(replace(WANTED, topology=asked)).archive
+    address = TOPOLOGY.registration[0].listen
+    wanted = f"onyx://{address}?credentials={quote(str(planning.credentials), safe='')}"
+    assert found == wanted
+    without = structs.replace(asked, archive=ArchiveOptions())
+    assert PlannerDesk(without)._task(replace(WANTED, topology=without)).archive == []
 
 
 def test_without_spark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
