@@ -1,17 +1,20 @@
-"""The whole programs of docs/spark.md run as they are shown, in a folder with what they read."""
+"""The whole programs of docs/spark.md run as they are shown, in one session of all of them, with
+the paths of a folder for what they read and write."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
-import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+import onyx.spark
 from onyx.blocking import DataSource
 from overlay.archive_file import SUFFIX
 from registration.planning.plan_file import from_json
@@ -23,16 +26,13 @@ PROGRAMS = re.findall(
 )
 
 
-def run(program: str, folder: Path) -> str:
-    words = [sys.executable, "-c", program]
-    ended = subprocess.run(words, cwd=folder, check=False, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+NAMES = ("news", "network.toml", "profiles.parquet", "reports", "checkpoint", "plan.json")
 
 
 def test_archives_are_filtered_rows_published_and_plans_made(
-    registration: str, tmp_path: Path
+    spark: Any, registration: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(onyx.spark, "session", lambda: nullcontext(spark))
     (tmp_path / "news").mkdir()
     (tmp_path / "news" / f"onyx-B1-1{SUFFIX}").write_bytes(file_of([message(1), message(2)]))
     shutil.copy(ROOT / "topologies" / "figure4.toml", tmp_path / "network.toml")
@@ -44,7 +44,9 @@ def test_archives_are_filtered_rows_published_and_plans_made(
     (tmp_path / "reports" / "1.json").write_text("\n".join(map(json.dumps, rows)))
     source = DataSource.register(registration, name="weather")
     for program in PROGRAMS:
-        run(program.replace("127.0.0.1:7200", registration), tmp_path)
+        for name in NAMES:
+            program = program.replace(f'"{name}"', repr(str(tmp_path / name)))  # noqa: PLW2901
+        exec(program.replace("127.0.0.1:7200", registration), {})
     assert from_json((tmp_path / "plan.json").read_bytes()).facts.load == 40
     with source:
         outcomes = source.publish_all((b"<report/>", "application/xml", f"k{n}") for n in range(3))
