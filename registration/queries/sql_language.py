@@ -45,7 +45,7 @@ SCALARS = _words(
     """abs acos acosh add_months aggregate array array_append array_compact array_contains
     array_distinct array_except array_insert array_intersect array_join array_max array_min
     array_position array_prepend array_remove array_repeat array_size array_sort array_union
-    arrays_overlap arrays_zip ascii asin asinh atan atan2 atanh base64 bigint bin binary
+    arrays_overlap ascii asin asinh atan atan2 atanh base64 bigint bin binary
     bit_count bit_get bit_length boolean bround btrim cardinality cbrt ceil ceiling char
     char_length character_length chr coalesce concat concat_ws contains conv cos cosh cot
     crc32 csc current_date current_timestamp date date_add date_diff date_format
@@ -98,6 +98,7 @@ _NODES: dict[type[exp.Expr], frozenset[str]] = {
         "Cast": "this to",
         "TryCast": "this to safe",
         "DataType": "this expressions nested",
+        "DataTypeParam": "this",
         "ColumnDef": "this kind",
         "Window": "this partition_by order spec alias over",
         "WindowSpec": "kind start start_side end end_side",
@@ -108,7 +109,7 @@ _NODES: dict[type[exp.Expr], frozenset[str]] = {
     getattr(exp, name): _ANY
     for name in _words(
         """Where Having Order Limit Offset Cube Rollup GroupingSets Column Identifier Literal
-    National HexString Boolean Null Paren Tuple Alias Aliases Dot Bracket Kwarg Lambda Var
+    HexString Boolean Null Paren Tuple Alias Aliases Dot Bracket Kwarg Lambda Var
     Case If And Or Not Neg BitwiseNot Add Sub Mul Div IntDiv Mod BitwiseAnd BitwiseOr
     BitwiseXor DPipe EQ NEQ NullSafeEQ NullSafeNEQ GT GTE LT LTE Is In Between Like ILike
     RegexpLike Escape Exists Interval IntervalSpan Extract Trim Substring StrPosition Filter
@@ -134,11 +135,24 @@ class _Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         "CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
     }
     STRICT_CAST = True
+    JOINS_HAVE_EQUAL_PRECEDENCE = False
 
 
 class _Generator(Spark.Generator):  # type: ignore[misc,valid-type]
     def trycast_sql(self, expression: exp.TryCast) -> str:
         return str(self.cast_sql(expression, safe_prefix="TRY_"))
+
+    def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
+        """Typed literals as literals: ``DATE '2026-01-01'``, ``1L``."""
+        inner, type_ = expression.this, expression.to
+        if isinstance(inner, exp.Literal) and not safe_prefix:
+            said = self.sql(inner)
+            word = self.sql(type_)
+            if inner.is_string and word in ("DATE", "TIMESTAMP"):
+                return f"{word} {said}"
+            if not inner.is_string and type_.is_type("bigint", "double"):
+                return f"{said}{'L' if type_.is_type('bigint') else 'D'}"
+        return str(super().cast_sql(expression, safe_prefix=safe_prefix))
 
     def not_sql(self, expression: exp.Not) -> str:
         inner = expression.this
@@ -254,7 +268,9 @@ class Text:
     def _check(self, node: exp.Expr) -> None:
         parts = _NODES.get(type(node))
         if parts is None:
-            raise self.refuse("forbidden-sql", f"{_said(node)} is not allowed in a query", node)
+            hint = "write \\' for a quote in a string" if isinstance(node, exp.Concat) else ""
+            reason = f"{_said(node)} is not allowed in a query"
+            raise self.refuse("forbidden-sql", reason, node, hint)
         for key, value in node.args.items():
             if parts and key not in parts and value not in (None, False, []):
                 at = value if isinstance(value, exp.Expr) else node
@@ -274,6 +290,8 @@ class Text:
             return bool(value) and value.isprintable()
         if key == "this" and isinstance(node, exp.Literal):
             return node.is_string or bool(_NUMBER.fullmatch(value))
+        if isinstance(node, exp.RawString):
+            return True
         return bool(_WORD.fullmatch(value)) and not (isinstance(node, exp.Var) and " " in value)
 
 

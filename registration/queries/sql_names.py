@@ -214,9 +214,7 @@ class Names:
         comma = False
         for join in joins:
             side = join.side or join.kind
-            if not side and not join.args.get("on") and not join.args.get("using"):
-                comma = True
-                join.set("kind", "INNER")  # as Spark has a comma, which is printed otherwise
+            comma |= not side and not join.args.get("on") and not join.args.get("using")
             if comma and side in ("RIGHT", "FULL"):
                 hint = "write CROSS JOIN in place of the comma"
                 reason = f"a {side} join beside a comma may mean two things"
@@ -537,6 +535,10 @@ class Names:
         if name in GENERATORS and not isinstance(node.parent, exp.Select | exp.Alias | exp.Aliases):
             reason = f"{node.name} stands in the select list by itself, or in LATERAL VIEW"
             raise self._text.refuse("forbidden-sql", reason, node)
+        if name == "struct":
+            for each in [e for e in node.expressions if isinstance(e, exp.Column)]:
+                named = exp.Identifier(this=each.parts[-1].name, quoted=True)
+                each.replace(exp.Alias(this=each.copy(), alias=named))
         if name in FUNCTIONS:
             return
         known = self._market.functions_named(node.name)

@@ -213,6 +213,8 @@ class _Reader:
     def _predicate(self, node: exp.Expr, block: _Block) -> Predicate:
         self._views([node], block)
         units, steps = block.bits([node])
+        if units and not units & block.joined:
+            units |= block.joined  # about views alone: rows that it keeps are those of all others
         equal: tuple[str, ...] = ()
         if isinstance(node, exp.EQ):
             sides = [side.meta.get("full", ()) for side in (node.this, node.expression)]

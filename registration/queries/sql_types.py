@@ -24,7 +24,7 @@ _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _NUMBERS = (*_WHOLE, "decimal", "float", "double")
 _AS_ARGUMENT = _words(
     """any_value array_append array_compact array_distinct array_except array_insert
-    array_intersect array_prepend array_remove array_sort array_union bround first first_value
+    array_intersect array_prepend array_remove array_sort array_union first first_value
     lag last last_value lead max max_by min min_by mode nth_value negative positive reverse
     shuffle slice sort_array abs nullif nullifzero zeroifnull ifnull bit_and bit_or bit_xor
     shiftleft shiftright filter map_filter nvl nanvl percentile_disc"""
@@ -328,8 +328,12 @@ def _call(name: str, given: list[exp.Expr]) -> str:
             return _concat(type_)
         case "substring" | "substr" | "left" | "right":
             return "string"
-        case "round" if digits is None:
-            return type_
+        case "round" | "bround":
+            if digits is None:
+                return type_
+            places = int(given[1].name) if len(given) > 1 and given[1].name.isdecimal() else 0
+            scale = min(places, digits[1])
+            return _decimal(digits[0] - digits[1] + (scale < digits[1]) + scale, scale)
         case "mod" | "pmod":
             return _common(given) if digits is None else ""
         case "int" | "bigint" | "smallint" | "tinyint" | "double" | "float" | "string" | "date":

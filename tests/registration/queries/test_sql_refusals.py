@@ -152,6 +152,8 @@ def test_only_listed_functions_are_called_by_name() -> None:
         ("SELECT t.info.b.d FROM B.T t", "unknown-column", 17, ""),
         ("SELECT id FROM A.R, A.S", "ambiguous", 8, "write the alias before it"),
         ("SELECT R.id FROM A.R, A.R", "ambiguous", 23, "give one of them another alias"),
+        ("SELECT r.id FROM A.R r, A.S s FULL JOIN B.U u ON u.id = s.id", "ambiguous", 41,
+         "write CROSS JOIN in place of the comma"),
         ("SELECT * FROM R", "unknown-relation", 15, "did you mean A.R?"),
         ("SELECT * FROM A.Rr", "unknown-relation", 15, "did you mean A.R?"),
         ("SELECT tumbnail(name) FROM A.R", "unknown-function", 8, "did you mean thumbnail?"),
