@@ -204,15 +204,19 @@ class BlockPlans:
                 yield FixedJoin(left, right, kind == "full")
 
     def _late(self) -> int:
-        """The units on the right of a ``filter`` that operators on top may ask for."""
+        """The units on the right of a ``filter`` that operators on top, or predicates over more
+        than its two sides, ask for."""
         graph = self._graph
-        texts = " ".join((*(each.text for each in graph.select), graph.having, *graph.order))
-        names = columns_in(texts)
-        return sum(
-            right
-            for kind, _, right, text in graph.outer
-            if kind == "filter" and (not text or graph.units[right.bit_length() - 1].alias in names)
-        )
+        texts = (*(each.text for each in graph.select), graph.having, *graph.order)
+        on_top = columns_in(" ".join(texts))
+        late = 0
+        for kind, left, right, _ in graph.outer:
+            asked = kind == "filter" and (
+                graph.units[right.bit_length() - 1].alias in on_top
+                or any(items & right and items & ~(left | right) for items in self._predicates)
+            )
+            late |= right if asked else 0
+        return late
 
     def _outer_condition(self, outer: tuple[str, int, int, str], rows: list[float]) -> Condition:
         """As a share of all pairs, so that each kind of join keeps the rows that it must."""
