@@ -6,13 +6,13 @@ user's compatibility matrices, the cost model and its weights, and who estimates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from registration.queries.compatibility import Compatibility
 from registration.queries.cost_model import Charge, CostModel, Weights, pipelined, width_of
-from registration.queries.join_plans import bits
-from registration.queries.providers import Column, CycleProvider, Function, Link, Market, Relation
+from registration.queries.join_plans import Problem, bits
+from registration.queries.providers import Column, Function, Link, Market, Relation
 from registration.queries.query_graph import Unit
 from registration.queries.query_plan import PlanNode
 
@@ -33,31 +33,58 @@ class Access:
     charge: Charge
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
-    """``target``: number of the site where the result is wanted.  ``open``: mask of the sites that
-    are looked at."""
+    """The cycle providers that are looked at for a query; masks and numbers of sites are over
+    ``sites`` from here on.
 
-    market: Market
-    allowed: Compatibility
-    target: int
-    open: int
-    model: CostModel
-    weights: Weights
-    rows_of: RowsOf
-    links: Mapping[tuple[str, str], Link]
+    ``opened``: their places in ``allowed.sites``.  ``moves``: a problem with nothing but the costs
+    of sites and links.
+    """
 
-    @property
-    def sites(self) -> tuple[CycleProvider, ...]:
-        return self.allowed.sites
+    def __init__(
+        self, market: Market, allowed: Compatibility, opened: Sequence[int],
+        model: CostModel, weights: Weights, rows_of: RowsOf,
+    ) -> None:  # fmt: skip
+        self.market, self.model, self.allowed = market, model, allowed
+        self.sites = tuple(allowed.sites[place] for place in opened)
+        self.everywhere = (1 << len(self.sites)) - 1
+        self._opened, self._weights, self._rows_of = opened, weights, rows_of
+        links = {(link.source, link.target): link for link in market.links}
+        self.links = [
+            [links.get((one.uri, other.uri)) or Link(one.uri, other.uri) for other in self.sites]
+            for one in self.sites
+        ]
+        byte, start = self.model.send_byte, self.model.send_start
+        self.moves = Problem(
+            (), (), (), (),
+            work=tuple(self.scalar(model.rows(site, 1.0)) for site in self.sites),
+            per_byte=tuple(tuple(self.scalar(byte(each)) for each in row) for row in self.links),
+            per_send=tuple(tuple(self.scalar(start(each)) for each in row) for row in self.links),
+        )  # fmt: skip
+
+    def read_mask(self, relation: str) -> int:
+        return self._narrow(self.allowed.read_mask(relation))
+
+    def flow_mask(self, relation: str) -> int:
+        return self._narrow(self.allowed.flow_mask(relation) & self.allowed.execute_mask)
+
+    def aggregate_mask(self, relation: str) -> int:
+        return self._narrow(self.allowed.aggregate_mask(relation) & self.allowed.execute_mask)
+
+    def function_mask(self, function: str) -> int:
+        return self._narrow(self.allowed.function_mask(function))
+
+    def why(self, resources: Iterable[str], sites: Iterable[str]) -> tuple[str, ...]:
+        """The rules that keep some resources from some sites ("": from all), by URI."""
+        places = tuple(sites)
+        found = (self.allowed.why(each, site) for each in resources for site in places)
+        return tuple(dict.fromkeys(rule for rules in found for rule in rules))
+
+    def _narrow(self, mask: int) -> int:
+        return sum(1 << at for at, place in enumerate(self._opened) if mask >> place & 1)
 
     def scalar(self, charge: Charge) -> float:
-        return self.weights.of(charge)
-
-    def link(self, source: int, target: int) -> Link:
-        """As the market describes it, or of usual speed."""
-        pair = self.sites[source].uri, self.sites[target].uri
-        return self.links.get(pair) or Link(*pair)
+        return self._weights.of(charge)
 
     def has_room(self, site: int, function: Function) -> bool:
         return function.megabytes <= self.sites[site].memory_megabytes
@@ -66,10 +93,10 @@ class Places:
         """Of a relation, by site; none where no rule lets it be read."""
         relation = unit.relation
         assert relation is not None
-        mask = self.allowed.read_mask(relation.uri) & self.open
+        mask = self.read_mask(relation.uri)
         function = self.market.functions.get(relation.wrapper or "")
         if relation.wrapper is not None:
-            mask &= self.allowed.function_mask(relation.wrapper)
+            mask &= self.function_mask(relation.wrapper)
         found = {}
         for site in bits(mask):
             if function is None:
@@ -82,7 +109,7 @@ class Places:
         """Of a relation, before any predicate."""
         relation = unit.relation
         assert relation is not None
-        told = self.rows_of(relation, unit.arguments)
+        told = self._rows_of(relation, unit.arguments)
         known = relation.rows if told is None else told
         return max(1.0, ROWS if known is None else known)
 
@@ -123,7 +150,7 @@ class Places:
         return Access(node, read.plus(own))
 
 
-def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) -> int:
+def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) -> list[int]:
     """The sites that are looked at: the ``needed`` ones, and SITES each of all and of those where
     each of the functions may be, the cheapest and fastest first."""
 
@@ -134,7 +161,7 @@ def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) ->
     for mask in (allowed.execute_mask, *functions):
         for site in sorted(bits(mask), key=worth)[:SITES]:
             needed |= 1 << site
-    return needed
+    return list(bits(needed))
 
 
 def bytes_read(relation: Relation, columns: Sequence[str], rows: float) -> float:

@@ -6,7 +6,7 @@ so the site is an interesting property across blocks too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf, prod
 
@@ -54,7 +54,7 @@ def blocks(graph: QueryGraph) -> Iterator[QueryGraph]:
 def send(places: Places, below: PlanNode, site: int, rows: float, width: float) -> PlanNode:
     """``receive`` at a site, above the ``send`` of those rows."""
     source = places.sites.index(below.site)
-    link = places.link(source, site)
+    link = places.links[source][site]
     model = places.model
     figures = sent(below.figures, model.send_start(link), model.send_byte(link), rows * width)
     target = places.sites[site]
@@ -152,7 +152,7 @@ class BlockPlans:
 
     def _problem(self, shares: list[float]) -> Problem:
         places = self.places
-        problem = _moves(places)
+        problem = places.moves
         units = self._graph.units
         inputs = []
         for number, unit in enumerate(units):
@@ -185,9 +185,8 @@ class BlockPlans:
     def _flow_of(self, number: int) -> int:
         relation = self._graph.units[number].relation
         assert relation is not None
-        allowed = self.places.allowed
         own = sum(1 << site for site in self._accesses[number])
-        return (allowed.flow_mask(relation.uri) & allowed.execute_mask | own) & self.places.open
+        return self.places.flow_mask(relation.uri) | own
 
     def _fixed(self) -> Iterator[FixedJoin]:
         """Joins with fixed sides.  A right side that the operators on top ask for once more is
@@ -250,7 +249,7 @@ class BlockPlans:
         model, sites = self.places.model, self.places.sites
         return {
             site: (0.0, self.places.scalar(model.rows(sites[site], times)))
-            for site in bits(self.places.open)
+            for site in bits(self.places.everywhere)
         }
 
     def _function_sites(self, number: int, rows: float) -> dict[int, tuple[float, float]]:
@@ -258,7 +257,7 @@ class BlockPlans:
         places = self.places
         found: dict[int, tuple[float, float]] = {}
         for function in self._graph.steps[number].alternatives:
-            for site in bits(places.allowed.function_mask(function.uri) & places.open):
+            for site in bits(places.function_mask(function.uri)):
                 start, row = self._function_cost(site, function)
                 known = found.get(site, (inf, 0.0))
                 if not places.has_room(site, function):
@@ -335,11 +334,11 @@ class BlockPlans:
 
     def _flow(self, *, aggregated: bool) -> int:
         """Where the joined rows of the block may be, or rows of its aggregates."""
-        mask = self.places.open
+        mask = self.places.everywhere
         for unit, entry in zip(self._graph.units, self.plans.problem.inputs, strict=True):
             allowed = entry.flow
             if aggregated and unit.relation is not None:
-                allowed |= self.places.allowed.aggregate_mask(unit.relation.uri)
+                allowed |= self.places.aggregate_mask(unit.relation.uri)
             mask &= allowed
         return mask
 
@@ -498,9 +497,8 @@ class BlockPlans:
     def _not_read(self, number: int) -> QueryRefused:
         relation = self._graph.units[number].relation
         assert relation is not None
-        allowed = self.places.allowed
         resources = (relation.uri, relation.wrapper) if relation.wrapper else (relation.uri,)
-        rules = _rules(allowed.why, resources, ("", *relation.read_at))
+        rules = self.places.why(resources, ("", *relation.read_at))
         return QueryRefused(
             "no-plan", f"no cycle provider may read {relation.name} for this user", " ".join(rules)
         )
@@ -509,7 +507,7 @@ class BlockPlans:
         functions = self._graph.steps[number].alternatives
         resources = tuple(each.uri for each in functions)
         name = functions[0].name
-        rules = _rules(self.places.allowed.why, resources, ("", *self._all_sites()))
+        rules = self.places.why(resources, ("", *self._all_sites()))
         return QueryRefused(
             "no-plan", f"no cycle provider may execute {name} for this user", " ".join(rules)
         )
@@ -520,7 +518,7 @@ class BlockPlans:
         names = [unit.relation.name if unit.relation else unit.alias for unit in self._graph.units]
         functions = [each for step in self._graph.steps for each in step.alternatives]
         uris += [each.uri for each in functions]
-        rules = _rules(self.places.allowed.why, uris, self._all_sites())
+        rules = self.places.why(uris, self._all_sites())
         reason = f"no cycle provider may have the rows of {', '.join(dict.fromkeys(names))}"
         if functions:
             names = [each.name for each in functions]
@@ -529,27 +527,6 @@ class BlockPlans:
 
     def _all_sites(self) -> list[str]:
         return [site.uri for site in self.places.sites]
-
-
-def _rules(
-    why: Callable[[str, str], tuple[str, ...]], resources: Iterable[str], sites: Iterable[str]
-) -> tuple[str, ...]:
-    places = tuple(sites)
-    found = (rule for resource in resources for site in places for rule in why(resource, site))
-    return tuple(dict.fromkeys(found))
-
-
-def _moves(places: Places) -> Problem:
-    """A problem with nothing but costs of sites and links."""
-    model, sites = places.model, range(len(places.sites))
-    byte, start = model.send_byte, model.send_start
-    links = [[places.link(one, other) for other in sites] for one in sites]
-    return Problem(
-        (), (), (), (),
-        work=tuple(places.scalar(model.rows(site, 1.0)) for site in places.sites),
-        per_byte=tuple(tuple(places.scalar(byte(link)) for link in row) for row in links),
-        per_send=tuple(tuple(places.scalar(start(link)) for link in row) for row in links),
-    )  # fmt: skip
 
 
 def _bare(text: str) -> str:

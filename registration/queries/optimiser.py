@@ -38,7 +38,6 @@ class Optimiser:
         self._target = [site.uri for site in allowed.sites].index(target or market.client.uri)
         self._model, self._weights, self._rows_of = model, weights, rows_of
         self._effort = effort
-        self._links = {(link.source, link.target): link for link in market.links}
 
     def plan(
         self, graph: QueryGraph, fits: Callable[[Figures], bool] = lambda figures: True
@@ -57,20 +56,12 @@ class Optimiser:
     def _planned(self, graph: QueryGraph, weights: Weights) -> PlanNode:
         needed = self._needed(graph) | 1 << self._target
         opened = open_sites(self._allowed, needed, self._functions(graph))
-        places = Places(
-            self._market,
-            self._allowed,
-            self._target,
-            opened,
-            self._model,
-            weights,
-            self._rows_of,
-            self._links,
-        )
+        places = Places(self._market, self._allowed, opened, self._model, weights, self._rows_of)
+        target = opened.index(self._target)
         whole = BlockPlans(places, graph, self._effort)
-        if whole.cost[self._target] == inf:
+        if whole.cost[target] == inf:
             raise self._kept_away(whole)
-        return whole.node(self._target)
+        return whole.node(target)
 
     def _needed(self, graph: QueryGraph) -> int:
         """The sites where data is read."""

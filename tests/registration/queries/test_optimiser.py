@@ -310,3 +310,16 @@ def test_a_large_star_is_planned_with_its_functions() -> None:
     )
     nodes = [each.operator for each in _plan(graph, ruled).walk()]
     assert (nodes.count("scan"), nodes.count("join"), nodes.count("apply")) == (20, 19, 3)
+
+
+def test_of_a_large_market_a_few_machines_are_looked_at() -> None:
+    """The fastest one of the many takes a function that is slow elsewhere."""
+    others = [
+        CycleProvider(f"u:many/{n}", f"many{n}", port=1, cpu_megahertz=500.0 + n)
+        for n in range(1_000)
+    ]
+    large = replace(FREE, cycle_providers={**FREE.cycle_providers, **{s.uri: s for s in others}})
+    step = applied(2, "f.small", "t.image", replace(THUMBNAIL, seconds_per_row=3_000.0))
+    fastest = replace(others[7], cpu_megahertz=1e6)
+    large = replace(large, cycle_providers={**large.cycle_providers, fastest.uri: fastest})
+    assert _site(_plan(replace(FIGURE_1, steps=(step,)), large), "apply") == "many7"
