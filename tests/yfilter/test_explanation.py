@@ -82,7 +82,8 @@ def test_a_position_among_siblings_is_a_condition_and_others_are_left_to_the_end
         ("/a | /b[c]", "index"),
         ("/a[last()] | /b", "index"),
         ("/a[position() mod 2 = 0]", ""),
-        ("/a[if (position() = 2) then @x else @y]", "operator"),
+        ("/a[if (position() = 2) then @x else @y]", ""),
+        ("/a[(if (position() = 2) then 1 else 2) = 1]", "operator"),
         ("for $a in /a, $b in $a/b where $a/c = $b/d return $b", "operator"),
     ],
 )

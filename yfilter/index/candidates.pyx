@@ -48,7 +48,8 @@ from yfilter.index.automaton cimport (
     SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
 from yfilter.operators.operators cimport (
-    EACH_DATE, EACH_ITEM, FIRST_ITEM, MessageColumns, OperatorTable, Scratch, number_in,
+    EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, GREATEST_ITEM, GREATEST_OF_ALL,
+    MessageColumns, OperatorTable, Scratch, number_in,
 )
 
 
@@ -66,6 +67,7 @@ from yfilter.operators.operators cimport (
 
 
 cdef double NAN = float("nan")
+cdef double INFINITY = float("inf")
 
 
 cdef class MessageView(MessageColumns):
@@ -611,13 +613,13 @@ cdef class DerivedColumns:
 
     cdef bint _compute(self, int attribute, int element) except -1:
         cdef int items = self._items[attribute]
-        cdef bint is_moment = items >= EACH_DATE
+        cdef bint is_moment = items == EACH_DATE or items == EACH_DATE_TIME
         cdef OperatorTable operators = self.operators
         cdef Scratch scratch = operators.scratch
         cdef int i, base
         self._nanos[attribute] -= operators.nanos
         found = operators.compute(
-            self._operator[attribute], element, EACH_ITEM if is_moment else items
+            self._operator[attribute], element, EACH_ITEM if items >= EACH_DATE else items
         )
         self._nanos[attribute] += operators.nanos
         if operators.gave_up:
@@ -625,6 +627,9 @@ cdef class DerivedColumns:
             return False
         self._view._asking = 0
         if found is None:
+            return True
+        if items >= GREATEST_ITEM:
+            self._take_bound(attribute, element, found, items)
             return True
         if isinstance(found, float):
             if not is_moment:
@@ -660,6 +665,36 @@ cdef class DerivedColumns:
             elif type(item) in (int, float, Decimal):
                 self._take_number(attribute, element, as_double(item))
         return True
+
+    cdef int _take_bound(self, int attribute, int element, found, int items) except -1:
+        """The greatest or least number of nodes on the stack, of a number or of items."""
+        cdef Scratch scratch = self.operators.scratch
+        cdef bint is_greatest = items == GREATEST_ITEM or items == GREATEST_OF_ALL
+        cdef double bound = -INFINITY if is_greatest else INFINITY
+        cdef double other = -bound if items >= GREATEST_OF_ALL else bound  # of what is no number
+        cdef double number
+        cdef int i, base
+        if isinstance(found, int):
+            base = found
+            for i in range(base, scratch.top):
+                scratch.look_at(scratch.nodes[i])
+                number = NAN
+                if scratch.is_untyped:
+                    number = number_in(scratch.octets, scratch.first, scratch.last)
+                number = other if number != number else number
+                bound = max(bound, number) if is_greatest else min(bound, number)
+            scratch.top = base
+        else:
+            for item in [found] if isinstance(found, float) else found:
+                number = NAN
+                if type(item) in (int, float, Decimal):
+                    number = as_double(item)
+                elif isinstance(item, Untyped):
+                    octets = item.encode()
+                    number = number_in(octets, 0, len(octets))
+                number = other if number != number else number
+                bound = max(bound, number) if is_greatest else min(bound, number)
+        return self._take_number(attribute, element, bound)
 
     cdef int _take_number(self, int attribute, int element, double number) except -1:
         cdef int[::1] atoms
@@ -2801,7 +2836,7 @@ cdef class Draft:
             constant = bytes((TEXT_TEST, INTEGER)) + unparse(constant).encode()
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
-        if items >= EACH_DATE:
+        if EACH_DATE <= items < GREATEST_ITEM:
             constant = moment_of(constant, items)
         elif test and test != "integer" and constant is not None:
             constant = test_key(test, constant)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isfinite
 from typing import NamedTuple
 
 from yfilter.index.automaton import TEXT_TESTS
@@ -22,9 +23,20 @@ from yfilter.language.shapes import pattern_of
 from yfilter.language.trees import changed
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS
 from yfilter.operators.compiler import LANGUAGE
-from yfilter.operators.operators import EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, ONLY_ITEM
+from yfilter.operators.operators import (
+    EACH_DATE,
+    EACH_DATE_TIME,
+    EACH_ITEM,
+    FIRST_ITEM,
+    GREATEST_ITEM,
+    GREATEST_OF_ALL,
+    LEAST_ITEM,
+    LEAST_OF_ALL,
+    ONLY_ITEM,
+)
 
 RANGES = (ast.Operator.LT, ast.Operator.LE, ast.Operator.GT, ast.Operator.GE)
+_GREATER = (ast.Operator.GT, ast.Operator.GE)
 
 
 def condition_of(selection: ast.Expression) -> ast.LeafCondition | None:
@@ -100,13 +112,26 @@ def derived_of(condition: ast.Expression) -> Derived | None:
 
 
 def _negation_of(found: Derived | None, condition: ast.Expression) -> Derived | None:
-    """What is not to hold, where it is looked up and never raises an error, which ``not`` would
-    raise, too."""
-    if found is None or found.operator is not ast.Operator.EQ or found.test in MOMENTS:
+    """A condition that must not hold, where the index finds it and it never raises an error, which
+    ``not`` would raise, too.
+
+    No item is above a bound, where the greatest one is not; no item is beside a bound
+    (``_of_last_predicate``), where the least of all is above it."""
+    if found is None or found.test in MOMENTS or found.negated or not _never_fails(found.value):
         return None
-    if found.negated or found.items == ONLY_ITEM or not _never_fails(found.value):
-        return None
-    return found._replace(condition=condition, negated=True)
+    if found.items in (GREATEST_OF_ALL, LEAST_OF_ALL):
+        return found._replace(operator=ast.NEGATED[found.operator], condition=condition)
+    if found.operator is ast.Operator.EQ and found.items != ONLY_ITEM:
+        return found._replace(condition=condition, negated=True)
+    if found.operator in RANGES and found.items == EACH_ITEM and _is_finite(found.constant):
+        items = GREATEST_ITEM if found.operator in _GREATER else LEAST_ITEM
+        operator = ast.NEGATED[found.operator]
+        return found._replace(items=items, operator=operator, condition=condition)
+    return None
+
+
+def _is_finite(constant: object) -> bool:
+    return not isinstance(constant, float) or isfinite(constant)
 
 
 def _never_fails(value: ast.Expression) -> bool:
@@ -183,7 +208,8 @@ def _of_number_among(nodes: ast.Expression, place: int, condition: ast.Expressio
 def _of_last_predicate(path: ast.Expression) -> Derived | None:
     """The existence of nodes as a comparison: ``a/b[c = "x"]`` as ``a/b/c = "x"``,
     ``//comment()[. = "x"]`` as ``//comment() = "x"``, ``a/b[count(c) = 2]`` as
-    ``a/b/count(c) = 2``, and ``b[3]`` as ``1 to count(b) = 3``."""
+    ``a/b/count(c) = 2``, ``b[3]`` as ``1 to count(b) = 3``, and ``a/b[not(. > 2)]`` as the least of
+    all ``a/b``, which is not above 2 then."""
     if not path.steps or not path.steps[-1].predicates:
         return None
     *before, last = path.steps
@@ -196,7 +222,11 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
         case _ if predicate.is_location or isinstance(predicate, ast.Literal):
             return None
     found = derived_of(predicate)
-    if found is None or found.test or found.items != EACH_ITEM or found.negated:
+    if found is None or found.test or found.negated:
+        return None
+    if found.items in (GREATEST_ITEM, LEAST_ITEM):
+        return _of_all(base, found, path)
+    if found.items != EACH_ITEM:
         return None
     match found.value:
         case ast.DOT:
@@ -210,6 +240,20 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
         case _:
             return None
     return found._replace(value=value, condition=path) if _is_column(value) else None
+
+
+def _of_all(nodes: ast.Expression, found: Derived, path: ast.Expression) -> Derived | None:
+    """``nodes[not(. > 2)]``, or ``nodes[not(@a > 2)]``, of the numbers of all nodes; a value that
+    is no number is on the side that the condition asks for."""
+    match found.value:
+        case ast.DOT:
+            value = nodes
+        case inner if inner.is_location and inner.is_at_most_one():
+            value = ast.Mapped(nodes, ast.FunctionCall("number", (inner,)))
+        case _:
+            return None
+    items = LEAST_OF_ALL if found.items == GREATEST_ITEM else GREATEST_OF_ALL
+    return found._replace(value=value, items=items, condition=path) if _is_column(value) else None
 
 
 # The language in force with a hyphen behind it, as behind each of its parts.

@@ -195,7 +195,7 @@ def _implied(part: Expression, level: int) -> Iterator[Asked]:
     for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
-            if _served(found) == EQUALITY:
+            if _served(found) != NOTHING:
                 yield found
 
 

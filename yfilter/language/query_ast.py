@@ -82,6 +82,16 @@ MIRRORED = {
 }
 """What says the same with the sides exchanged."""
 
+NEGATED = {
+    Operator.EQ: Operator.NE,
+    Operator.LT: Operator.GE,
+    Operator.GT: Operator.LE,
+    Operator.NE: Operator.EQ,
+    Operator.GE: Operator.LT,
+    Operator.LE: Operator.GT,
+}
+"""What holds of two texts where the other does not."""
+
 
 Variables: TypeAlias = Mapping[str, Kinds]
 """The kinds of items of the variables that are bound around an expression."""
@@ -503,6 +513,10 @@ class Expression:
         Nothing is implied by what is not understood."""
         return iter(()) if self.is_local else _some_of(self)
 
+    def implied_by_text(self) -> Iterator[Expression]:
+        """The conditions implied where its string value is not empty."""
+        return _some_of(self)
+
     # -- its type
 
     def is_boolean(self) -> bool:
@@ -598,8 +612,15 @@ class Expression:
             some $v in a/b satisfies $v/c and $v/d   a/b[c][d]
             let $v := a/b return $v = "x"            a/b = "x"
             exists(a[some $v in b satisfies $v/c])   a[b[c]]
+            every $v in a/b satisfies $v/c           not(a/b[not(c)])
+            if (a) then b else c                     a and b or not(a) and c
+            compare(a, "x") > 0                      a gt "x"
         """
         return self
+
+    def denied(self) -> Expression:
+        """The condition that holds where this one does not, if it is no error."""
+        return FunctionCall("not", (self,))
 
     def as_predicate(self) -> Expression:
         """The condition as a predicate: a number in brackets would be a position."""
@@ -881,6 +902,7 @@ _BELOW = frozenset(
 _PLAIN_KINDS = frozenset(
     (NodeKind.ELEMENT, NodeKind.ATTRIBUTE, NodeKind.TEXT, NodeKind.SELF, NodeKind.PARENT)
 )
+_LISTED_MAX = 64  # integers of a range that are written one by one
 _WRITTEN_OUT_MAX = 512  # steps of a condition without its variables
 ANY_DEPTH = LocationStep(False, NodeKind.NODE, None, (), Axis.DESCENDANT_OR_SELF)
 
@@ -1030,8 +1052,9 @@ class PathExpression(Expression):
             return self if bound is None else bound
         if self.steps[0].is_self and self.steps[0].is_positional:
             return PathExpression(Origin.EXPRESSION, self.steps, start=bound)
-        assert isinstance(bound, PathExpression)  # the parser lets steps follow nodes only
-        return bound.joined(self.steps)
+        if isinstance(bound, PathExpression):
+            return bound.joined(self.steps)
+        return PathExpression(Origin.EXPRESSION, self.steps, start=bound)
 
     def as_condition(self) -> PathExpression:
         steps = tuple([step.with_conditions() for step in self.steps])
@@ -1409,6 +1432,23 @@ class Comparison(Condition):
         # of values with values, some are errors
         return values <= {*nodes} and self.left.is_sure(nodes) and self.right.is_sure(nodes)
 
+    def as_condition(self) -> Expression:
+        value, operator, constant = self.compared()
+        match value, constant:
+            case FunctionCall("compare", (_, _) as texts), Literal(value=int(sign)):
+                if isinstance(sign, Blank):
+                    raise NeedsWords
+                if sign == 0:
+                    return Operation(operator.name.lower(), texts).as_condition()
+            case _, Operation("to", (Literal(int(first)), Literal(int(last)))):
+                if isinstance(first, Blank) or isinstance(last, Blank):
+                    raise NeedsWords
+                if operator is Operator.EQ and 0 < last - first < _LISTED_MAX:
+                    listed = Sequence(tuple(map(Literal, range(first, last + 1))))
+                    return Comparison(_atomized(value), operator, listed)
+        left, right = _atomized(self.left), _atomized(self.right)
+        return self if left is self.left and right is self.right else self.with_parts((left, right))
+
     def compared(self) -> tuple[Expression, Operator, Expression]:
         """Its sides, a constant on the right."""
         if self.left.is_constant() and not self.right.is_constant():
@@ -1470,8 +1510,26 @@ class Comparison(Condition):
         sides = (side.inside(COMPARISON_LEVEL + 1, plain) for side in (self.left, self.right))
         return f" {self.operator.value} ".join(sides)
 
-    def with_parts(self, parts: tuple[Expression, ...]) -> Expression:
+    def with_parts(self, parts: tuple[Expression, ...]) -> Comparison:
         return Comparison(parts[0], self.operator, parts[1])
+
+    def denied(self) -> Expression:
+        """The condition that holds for one value where this one does not."""
+        value, operator, constant = self.compared()
+        if isinstance(constant, Literal) and isinstance(constant.value, str) and value == DOT:
+            return Comparison(value, NEGATED[operator], constant)
+        return Expression.denied(self)
+
+
+def _atomized(value: Expression) -> Expression:
+    """An expression with the same atomic values."""
+    match value:
+        case FunctionCall("data", (items,)):
+            return _atomized(items)
+        case FunctionCall("head", (PathExpression(leads_to_nodes=True) as path,)):
+            return path.with_filter(LocationStep(False, NodeKind.SELF, None, (Literal(1),)))
+        case _:
+            return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -1539,6 +1597,12 @@ class Operation(Expression):
         if self.name not in _SET_OPERATORS:
             return None
         return needed_by_one(self.operands if self.name == "|" else self.operands[:1])
+
+    def as_condition(self) -> Expression:
+        if self.name not in VALUE_COMPARISONS:
+            return self
+        operands = tuple([_atomized(operand) for operand in self.operands])
+        return self if all(map(is_, operands, self.operands)) else self.with_parts(operands)
 
     def implied(self) -> Iterator[Expression]:
         if LEVEL_OF.get(self.name) != COMPARISON_LEVEL:
@@ -1623,6 +1687,17 @@ class Conditional(Expression):
     def outcomes(self) -> Iterable[Expression]:
         return self.consequence, self.alternative
 
+    def as_condition(self) -> Expression:
+        if self.may_be_number():
+            return self
+        asked, then, otherwise = (part.as_condition() for part in self.same_focus())
+        both = And(flat((asked, then), And)) if then != _TRUE else asked.as_predicate()
+        denied = asked.denied()
+        other = And(flat((denied, otherwise), And)) if otherwise != _TRUE else denied
+        if _FALSE in (then, otherwise):
+            return other if then == _FALSE else both
+        return Or(flat((both, other), Or))
+
     def written(self, plain: bool) -> str:
         consequence, alternative = self.consequence.single(plain), self.alternative.single(plain)
         return f"if ({self.condition.written(plain)}) then {consequence} else {alternative}"
@@ -1644,7 +1719,9 @@ class Quantified(Condition):
     def as_condition(self) -> Expression:
         (name, source), *others = self.bindings
         if self.every:
-            return self
+            denied = Quantified(False, self.bindings, self.condition.as_condition().denied())
+            some = denied.as_condition()
+            return self if isinstance(some, Quantified) else some.denied()
         asked = Quantified(False, tuple(others), self.condition) if others else self.condition
         condition = asked.as_condition()
         if isinstance(condition, Comparison):
@@ -1652,6 +1729,7 @@ class Quantified(Condition):
             if of_all is not None:
                 return of_all
         about = condition.replaced({name: DOT})
+        about = about and about.as_condition()
         if (
             about is None
             or condition.uses_context()
@@ -1871,6 +1949,10 @@ class TryCatch(Expression):
         # a value goes with an error
         return [PartUse(self.body, Use.PASSED, ERROR_VARIABLES), *handled]
 
+    def implied(self) -> Iterator[Expression]:
+        if all(clause.result in (_FALSE, EMPTY) for clause in self.clauses):
+            yield self.body
+
     def kinds(self, variables: Variables, context: Kinds) -> Kinds:
         scope = {**variables, **dict.fromkeys(ERROR_VARIABLES, ANYTHING)}
         handled = _union((clause.result for clause in self.clauses), scope, context)
@@ -1928,6 +2010,7 @@ _STRING_TESTS = frozenset(("contains", "starts-with", "ends-with"))
 # Functions of one argument, and their values where that has no nodes.
 _VALUES_OF_NOTHING: Mapping[str, str | float] = {
     "count": 0,
+    "string-length": 0,
     "number": nan,
     **dict.fromkeys(("string", "normalize-space", "lower-case", "upper-case"), ""),
 }
@@ -1994,10 +2077,17 @@ class FunctionCall(Expression):
             case FunctionCall("exists" | "boolean", (PathExpression(leads_to_nodes=True) as path,)):
                 return path.as_condition()
             case FunctionCall("not", (condition,)):
-                asked = condition.as_condition()
-                return self if asked is condition else FunctionCall("not", (asked,))
+                denied = condition.as_condition().denied()
+                return self if denied == self else denied
             case _:
                 return self
+
+    def denied(self) -> Expression:
+        match self:
+            case FunctionCall("not", (condition,)):
+                return condition.as_predicate()
+            case _:
+                return Expression.denied(self)
 
     def part_uses(self) -> Iterable[PartUse]:
         return [PartUse(part, self._use_of(at)) for at, part in enumerate(self.arguments)]
@@ -2048,6 +2138,8 @@ class FunctionCall(Expression):
         """The conditions implied where its value compares so with a constant: that there are nodes,
         if the comparison does not hold for none."""
         there = tuple(_some_of(*self.arguments))
+        if self.name == "string-length":
+            there = tuple(self.arguments[0].implied_by_text()) if self.arguments else ()
         if len(self.arguments) != 1 or self.name not in _VALUES_OF_NOTHING or not there:
             return iter(())
         if isinstance(value, Blank):
@@ -2059,6 +2151,15 @@ class FunctionCall(Expression):
             is_number = not isinstance(value, str)
             is_other = is_number and not operator.holds(of_nothing, float(value))
         return iter(there if is_other else ())
+
+    def implied_by_text(self) -> Iterator[Expression]:
+        match self.name, self.arguments:
+            case "substring-before" | "substring-after", (_, Literal()):
+                yield FunctionCall("contains", self.arguments)
+            case "normalize-space" | "lower-case" | "upper-case", (text,):
+                yield from text.implied_by_text()
+            case _:
+                yield from _some_of(self)
 
     def is_at_most_one(self) -> bool:
         return self.name in _OF_ONE_STRING
@@ -2148,6 +2249,7 @@ class FunctionCall(Expression):
 
 
 _OF_FOCUS = frozenset(("position", "last"))
+_TRUE, _FALSE = FunctionCall("true", ()), FunctionCall("false", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -2570,7 +2672,7 @@ class Flwor(Expression):
             if not isinstance(clause, LetClause) or self.order or self.group is not None:
                 return self
             value = clause.value.replaced(bindings)
-            if not isinstance(value, PathExpression | Literal):
+            if value is None or value.constructs:
                 return self
             bindings[clause.variable] = value
         asked = [self.result] if self.where is None else [self.where, self.result]

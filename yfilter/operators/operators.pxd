@@ -140,6 +140,12 @@ cpdef enum:
     # Each as a moment of this type.
     EACH_DATE = 3
     EACH_DATE_TIME = 4
+    # One number of all items, infinity where there is none; a value that is no number does not
+    # count, or, of all, is beyond all numbers on the other side.
+    GREATEST_ITEM = 5
+    LEAST_ITEM = 6
+    GREATEST_OF_ALL = 7
+    LEAST_OF_ALL = 8
 
 
 cdef class Output:

@@ -68,7 +68,7 @@ from yfilter.language.query_text import unparse
 from yfilter.language.words import spaced
 
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.math cimport ceil, fabs, floor, fmod
+from libc.math cimport ceil, fabs, floor, fmod, isfinite, trunc
 from libc.string cimport memcmp, memcpy
 
 from yfilter.index.automaton cimport SymbolTable
@@ -4235,15 +4235,15 @@ cdef class Arithmetic(Exact):
         self._left = left
         self._right = right
         self._code = ("+", "-", "*", "div", "mod", "idiv").index(name)
-        self.is_double = self._code < _MOD and (
-            (_as_double(left) and (_as_double(right) or right.is_number))
-            or (_as_double(right) and left.is_number)
+        is_of_doubles = (_as_double(left) and (_as_double(right) or right.is_number)) or (
+            _as_double(right) and left.is_number
         )
+        self.is_double = is_of_doubles and self._code <= _MOD
         self.is_integer = left.is_integer and right.is_integer and (
             self._code < _TIMES
             or (self._code == _MOD and isinstance(right, Constant) and right.constant() != 0)
         )
-        self.is_number = self.is_double or self.is_integer
+        self.is_number = is_of_doubles or self.is_integer
         self.is_exact = self._code < _MOD and _as_exact(left) and _as_exact(right)
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
@@ -4291,8 +4291,12 @@ cdef class Arithmetic(Exact):
             found[0] *= other
         elif self._code == _DIV:
             found[0] /= other
-        else:
+        elif self._code == _MOD:
             found[0] = fmod(found[0], other)
+        else:
+            if other == 0 or not isfinite(found[0] / other):
+                arithmetic(self._name, found[0], other)  # an error
+            found[0] = trunc(found[0] / other)
         return True
 
     cdef object value(self, long long node):
