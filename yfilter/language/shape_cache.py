@@ -71,12 +71,14 @@ _RESERVED = """
 """
 RESERVED = frozenset(_RESERVED.split())
 
-# A string without references, quotation marks included; a number; a name that nothing belongs to.
+# A string without references, quotation marks included; a number, behind a minus too; a name that
+# nothing belongs to.
 _WORD = re.compile(
     rf"""( "[^"&]*"(?!") | '[^'&]*'(?!')
          | (?<![{NAME}$:<])(?<!</)
            (?: [0-9]{{1,18}}+ (?:\.[0-9]{{1,18}}+)? (?![{NAME}])
-             | (?>{NCNAME}) (?![ \t\n]*[({{]|[ \t\n]*::|:) ) )""",
+             | (?>{NCNAME}) (?![ \t\n]*[({{]|[ \t\n]*::|:) )
+         | (?<=[ (,=<>]-) [0-9]{{1,18}}+ (?:\.[0-9]{{1,18}}+)? (?![{NAME}]) )""",
     re.VERBOSE,
 )
 # A step to elements with its predicates, in which strings and brackets are balanced.
@@ -200,7 +202,7 @@ class ShapeCache:
             if number is None:
                 constants.append(word)
         conversions = tuple(
-            (place, int if isinstance(word, int) else Decimal)
+            (place, _conversion_to(word))
             for place, (word, number) in enumerate(zip(found, numbers, strict=True))
             if number is not None and not isinstance(word, str)
         )
@@ -302,8 +304,14 @@ def _number_of(word: Word, count: int) -> int | None:
     if isinstance(word, str):
         match = _PLACEHOLDER.fullmatch(word)
         return int(match[1]) if match else None
-    number = -1 if isinstance(word, float) else int(word) - _NUMBERS_FROM
+    number = -1 if isinstance(word, float) else abs(int(word)) - _NUMBERS_FROM
     return number if 0 <= number < count else None
+
+
+def _conversion_to(placeholder: int | Decimal | float) -> Callable[[str], Word]:
+    """What makes a number of a word like the one that stands for it: ``-5`` is the word 5."""
+    kind: type[int] | type[Decimal] = int if isinstance(placeholder, int) else Decimal
+    return kind if placeholder > 0 else lambda word: -kind(word)
 
 
 def _holds_nested_constructor(expression: ast.Expression) -> bool:
