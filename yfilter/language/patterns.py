@@ -521,6 +521,9 @@ class Re2Pattern(Protocol):
     def search(self, text: bytes, start: int = 0) -> Re2Match | None:
         """The leftmost match in UTF-8 from a place on, or None."""
 
+    def finditer(self, text: bytes) -> Iterator[Re2Match]:
+        """The matches in UTF-8, from left to right."""
+
 
 class Re2Set(Protocol):
     def Match(self, text: bytes) -> list[int] | None:  # noqa: N802
@@ -678,6 +681,7 @@ STATES_CHARGED = 2  # states in which a search by states is at a place, for a vi
 Charge: TypeAlias = "Callable[[int], None]"
 """Is told how many visits a search has cost, piece by piece; may raise."""
 
+_SPECIAL = frozenset(r"\|.?*+(){}[]^$")
 _REPLACEMENT = re.compile(r"(?:[^\\$]|\\[\\$]|\$[0-9])*", re.DOTALL)
 
 Span: TypeAlias = tuple[int, int]
@@ -744,6 +748,7 @@ class Pattern:
         parsed = parse_pattern(pattern, flags)
         self._parsed = parsed
         self._flags = flags
+        self._text = "" if flags or _SPECIAL.intersection(pattern) else pattern
         self.groups = parsed.groups
         self.is_linear = not parsed.has_backs
         self.is_nullable = _is_nullable(parsed.whole)
@@ -825,17 +830,29 @@ class Pattern:
         Of several matches at one place the one that a backtracking engine would find.  For
         patterns that do not match the empty text.
         """
+        if self._text:
+            return self._find_text(text, charge)
         re2 = None if self._repeats_nothing else self._found_by_re2(text)
         if re2 is None:
             return self._find_by_states(text, charge)
         found = self._find_by_re2(re2, text.encode(), charge)
         return found if text.isascii() else _in_characters(text, found)
 
+    def _find_text(self, text: str, charge: Charge | None) -> Iterator[Found]:
+        """The places of a pattern that is a text as it stands."""
+        if charge is not None:
+            charge(self.cost(len(text)))
+        wanted, size = self._text, len(self._text)
+        place = text.find(wanted)
+        while place >= 0:
+            yield place, place + size, ()
+            place = text.find(wanted, place + size)
+
     def _find_by_re2(
         self, re2: Re2Pattern, octets: bytes, charge: Charge | None
     ) -> Iterator[Found]:
         place = 0
-        while (found := re2.search(octets, place)) is not None:
+        for found in re2.finditer(octets):
             start, end = found.span()
             if charge is not None:
                 charge(self.cost(end - place) + (len(octets) - end) // REST)
