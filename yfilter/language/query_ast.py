@@ -1719,6 +1719,8 @@ class Quantified(Condition):
     def as_condition(self) -> Expression:
         (name, source), *others = self.bindings
         if self.every:
+            if not self.condition.is_sure(self.binds()):
+                return self  # an error of one item is one of the whole
             denied = Quantified(False, self.bindings, self.condition.as_condition().denied())
             some = denied.as_condition()
             return self if isinstance(some, Quantified) else some.denied()
