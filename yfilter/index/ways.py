@@ -178,8 +178,15 @@ def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
         for part in each:
             condition = _condition(kind, part, level)
             yield condition
-            if isinstance(condition, Verified) and kind is ConditionKind.RESIDUAL:
+            if kind is ConditionKind.RESIDUAL and _is_of_one_query(condition):
                 yield from _implied(part, level)
+
+
+def _is_of_one_query(condition: Asked) -> bool:
+    """Whether it is evaluated for each query: verified, or a column in which constants stand."""
+    if isinstance(condition, Derived):
+        return any(isinstance(part, Literal) for part in condition.value.within())
+    return isinstance(condition, Verified)
 
 
 def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
@@ -191,7 +198,7 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
 
 
 def _implied(part: Expression, level: int) -> Iterator[Asked]:
-    """What a verified condition asks for that can be looked up: few elements are verified then."""
+    """What a condition asks for that can be looked up: few elements are verified then."""
     for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
