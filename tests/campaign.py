@@ -142,6 +142,7 @@ def _random_profiles(seed: int, size: float) -> list[Command]:
         words += ["--corpora", str(CORPORA), "--real", str(CORPORA)]
     return [
         _language(*words),
+        _tests("tests/formats", "tests/yfilter", "tests/overlay", "tests/registration/planning"),
         _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=seeds),
         _tests(
             *("tests/yfilter/test_reference.py", "tests/yfilter/graph/test_corpora.py"),

@@ -39,7 +39,7 @@ SINGLE = {
 }
 SEED_NAMES = ("seed", "first")
 FAST_SEEDS = 1  # of each test
-SEEDS = 4  # the same, in a whole run; all in a campaign
+SEEDS = 2  # the same, in a whole run; all in a campaign
 OWN_SEEDS = "tests/simulation/"  # which says itself how many
 
 # Of CPython's audit events, those of a process that begins.

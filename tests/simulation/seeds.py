@@ -1,6 +1,6 @@
 """Seeds: which seeds the tests of the simulation take.
 
-CI takes a third of the usual seeds of each scenario, the first ones.  A campaign by hand takes
+CI takes a sixth of the usual seeds of each scenario, the first ones.  A campaign by hand takes
 TIMES as many as usual, from seed FIRST on if that is set, and says at its end how many were lived
 through (``conftest.py``)::
 
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 
-TIMES = Fraction(os.environ.get("ONYX_SIMULATION_TIMES", "1/3"))
+TIMES = Fraction(os.environ.get("ONYX_SIMULATION_TIMES", "1/6"))
 FIRST = os.environ.get("ONYX_SIMULATION_FIRST")
 LEAST = 2
 FURTHER = 48

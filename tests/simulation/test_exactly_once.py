@@ -129,7 +129,7 @@ def test_every_message_reaches_each_live_profile_exactly_once(first: int) -> Non
 
 def test_the_simulation_really_disturbs_and_really_delivers() -> None:
     """A net without holes: over a few seeds all of it happens."""
-    scenarios = [right(seed) for seed in known_seeds(40)]
+    scenarios = [right(seed) for seed in known_seeds(80)]
     assert sum(scenario.net.cuts for scenario in scenarios) > len(scenarios)
     assert sum(scenario.net.crashes for scenario in scenarios) > len(scenarios) // 4
     deferred = sum(

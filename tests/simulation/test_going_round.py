@@ -18,7 +18,7 @@ from tests.simulation.scenario import PATIENCE
 from tests.simulation.seeds import batch, known_seeds, seeds
 from tests.simulation.test_leaving_brokers import LeavingScenario
 
-SEEDS = seeds(10)
+SEEDS = seeds(20)
 RUNS_PER_TEST = 5
 AWAY = 1e9  # seconds: until it is brought back
 

@@ -139,7 +139,7 @@ def keys_moved(seed: int) -> CrashingRoots | None:
 
 def test_publish_keys_go_along_with_their_source() -> None:
     again = moved = 0
-    for seed in (these := known_seeds(24)):
+    for seed in (these := known_seeds(48)):
         scenario = keys_moved(seed)
         if scenario is not None:
             assert scenario.faults() == [], f"seed {seed}"

@@ -79,7 +79,7 @@ def test_what_is_traced_is_what_happens(monkeypatch: pytest.MonkeyPatch) -> None
     # none passes on a message without a look, which a trace does not count.
     monkeypatch.setattr(transformations, "MEASURED_EVERY", 0)
     monkeypatch.setattr(transformations, "WHOLES_BEFORE_REST", 1_000_000)
-    these = known_seeds(12)
+    these = known_seeds(24)
     cuts = sum(map(cuts_shown, these), Counter[bool]())
     assert cuts[False] > 4 * len(these)
     assert cuts[True]
