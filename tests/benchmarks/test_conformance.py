@@ -101,12 +101,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_random_profiles_agree_with_the_oracles(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["language"]) == 2
-    assert main(["language", "--random", "150", "--seed", "11", "--json"]) == 0
+    assert main(["language", "--random", "50", "--seed", "11", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["random"]
     assert found["seed"] == 11
     for level in ("XPath 1.0", "XPath 2.0"):
-        assert found[level]["pairs"] > 600
-        assert found[level]["matching"] > 100
+        assert found[level]["pairs"] > 200
+        assert found[level]["matching"] > 30
 
 
 @pytest.mark.skipif(not SHARED_DATA.is_dir(), reason="no reference data here")

@@ -176,16 +176,20 @@ def test_what_is_too_much_to_keep_is_lost_and_told_to_one() -> None:
     assert world.rows(DELIVERIES.space) == 0
 
 
-def test_what_those_who_share_have_is_bounded_together() -> None:
+def test_what_those_who_share_have_is_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what is open, which is a row, is no longer however many they are."""
+    assert OPEN_MAX % SHARERS_MAX == 0
+    sharers_max, open_max = SHARERS_MAX // 16, OPEN_MAX // 16
+    monkeypatch.setattr("onyx.broker.deliveries.mailboxes.SHARERS_MAX", sharers_max)
+    monkeypatch.setattr("onyx.broker.deliveries.mailbox.OPEN_MAX", open_max)
     world = World(LinkLimits())
-    users = sharing(world, *range(1, SHARERS_MAX + 1))
-    deliver(world, *range(1, 2 * OPEN_MAX))
-    assert {len(user.came["p1"]) for user in users} == {OPEN_MAX // SHARERS_MAX}
+    users = sharing(world, *range(1, sharers_max + 1))
+    deliver(world, *range(1, 2 * open_max))
+    assert {len(user.came["p1"]) for user in users} == {open_max // sharers_max}
     users[7].take_one("p1", users[7].came["p1"][0])
     world.settle()
-    assert len(users[7].came["p1"]) == OPEN_MAX // SHARERS_MAX + 1
-    (one_more,) = sharing(world, SHARERS_MAX + 1)
+    assert len(users[7].came["p1"]) == open_max // sharers_max + 1
+    (one_more,) = sharing(world, sharers_max + 1)
     (detached,) = one_more.of(Detached)
     assert isinstance(detached, Detached)
     assert detached.code == "too-many"
