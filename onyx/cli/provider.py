@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from formats.errors import Fault
-from onyx.cli.values import counted, print_json, say, table
+from onyx.cli.spark_options import add_spark_arguments, open_spark
+from onyx.cli.values import check_known, counted, print_json, say, table
 from onyx.cli.verb import JSON, NOTHING, Run, Subparsers, Takes, add_noun, add_verb
-from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.data_directory import write_atomically
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError, file_errors
 from onyx.queries.catalog import VOCABULARY, Catalog
 from registration.queries.compatibility import Compatibility
-from registration.queries.providers import Market
+from registration.queries.providers import Market, Relation
+from registration.spark.progress import Progress
 
 DETAILS = """\
 Providers offer relations, functions and machines to queries (onyx query). A catalog says
@@ -25,10 +29,17 @@ EXAMPLES = """\
   onyx provider check market.ttl
   onyx provider list --catalog market.ttl --as ann
   onyx provider list --cache l1.onyx --json
+  onyx provider measure --catalog market.ttl --machine A --out measured.ttl A.pictures
 """
 CATALOG: dict[str, str | None] = {
     "--catalog FILE...": "RDF with what providers offer; repeatable, the later ones count",
     "--cache FILE": "a metadata cache with it (onyx metadata cache), behind the files",
+}
+MEASURE: dict[str, str | None] = {
+    "relations RELATION*": "as PROVIDER.RELATION (default: all of the files)",
+    **CATALOG,
+    "--machine NAME =": "say memory, cores and MHz of this machine as those of a cycle provider",
+    "--out FILE": "a catalog to give behind the others (default: standard output)",
 }
 AS: dict[str, str | None] = {
     "--as USER =": "as this user may use it (default: as one who does not show who they are)",
@@ -46,10 +57,18 @@ def add_parser(subparsers: Subparsers) -> None:
             {"files FILE...": "a catalog"},
         ),
         ("schema", "print the vocabulary of catalogs, in Turtle", run_schema, NOTHING),
+        (
+            "measure",
+            "read relations here, and say their statistics in Turtle",
+            run_measure,
+            MEASURE,
+        ),
         ("list", "show what there is for queries, and where", run_list, CATALOG | AS),
     )
     for name, summary, run, takes in commands:
-        add_verb(subverbs, name, summary, run, {**takes, **JSON} if takes else takes)
+        parser = add_verb(subverbs, name, summary, run, {**takes, **JSON} if takes else takes)
+        if run is run_measure:
+            add_spark_arguments(parser)
 
 
 @contextmanager
@@ -98,6 +117,56 @@ def _tell_fault(arguments: argparse.Namespace, fault: Fault) -> None:
 
 def run_schema(_arguments: argparse.Namespace) -> None:
     print(VOCABULARY.read_text(encoding="utf-8"), end="")
+
+
+def run_measure(arguments: argparse.Namespace) -> None:
+    from onyx.queries.measuring import HEAD, machine_turtle  # noqa: PLC0415 - loads Spark
+
+    with catalog_of(arguments) as catalog:
+        market = catalog.market
+    named = {each.name: each for each in market.relations.values()}
+    names = arguments.relations or [] if arguments.machine else [*named]
+    chosen = [named[check_known(each, named, what="relation")] for each in names]
+    sites = {each.name: each for each in market.sites}
+    found = [HEAD]
+    if arguments.machine:
+        name = check_known(arguments.machine, sites, "--machine", "cycle provider")
+        found.append(machine_turtle(sites[name]))
+    if chosen:
+        found += _measured(arguments, market, chosen)
+    text = "\n".join(found)
+    if arguments.out is None:
+        print(text, end="", flush=True)
+        return
+    with file_errors(arguments.out):
+        write_atomically(arguments.out, text.encode(), mode=0o644)
+
+
+def _measured(
+    arguments: argparse.Namespace, market: Market, relations: Sequence[Relation]
+) -> Iterator[str]:
+    """In Turtle; a relation that cannot be read is told, and left out."""
+    import onyx.spark  # noqa: PLC0415 - loads Spark
+    from onyx.queries.functions import FunctionStore  # noqa: PLC0415
+    from onyx.queries.measuring import measured  # noqa: PLC0415
+
+    with (
+        TemporaryDirectory() as folder,
+        open_spark(arguments, "provider measure") as (session, tell),
+    ):
+        onyx.spark.register(session)
+        store = FunctionStore(Path(folder))
+        for each in relations:
+            tell(Progress(each.name))
+            wrapper = market.functions.get(each.wrapper or "")
+            try:
+                work = None
+                if wrapper is not None:
+                    owner = market.function_providers[wrapper.provider]
+                    work = store.load(wrapper, owner).work(wrapper)
+                yield measured(session, each, work).turtle()
+            except Exception as error:
+                say(f"{each.name} cannot be read: {str(error).strip().splitlines()[0]}")
 
 
 def run_list(arguments: argparse.Namespace) -> None:

@@ -317,7 +317,7 @@ class _Reader:
     def _columns(self, of: _Resource, columns: Columns) -> tuple[Column, ...]:
         """With their statistics."""
         found = {name.lower(): Column(name, form) for name, form in columns}
-        for uri in of.all("column"):
+        for uri in of.values.get("column", ()):  # in the order of layers
             said = self._said.get(uri, _Resource(uri))
             name = said.name()
             known = found.get(name.lower())

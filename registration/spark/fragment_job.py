@@ -104,7 +104,7 @@ class FragmentJob:
             for scan in fragment.scans:
                 found = open_scan(session, scan, wrappers.get(scan.relation.wrapper or ""))
                 found.createOrReplaceTempView(scan.view)
-                self._bytes_scanned += _bytes_of(found, scan)
+                self._bytes_scanned += bytes_of(found, scan)
             received = [self._receive(each, streams) for each in fragment.receives]
             frame = session.sql(fragment.sql)
             if received and _reads_twice(frame, len(received)):
@@ -276,7 +276,7 @@ def _ddl(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"`{name}` {kind}" for name, kind in columns)
 
 
-def _bytes_of(frame: Frame, scan: Scan) -> int:
+def bytes_of(frame: Frame, scan: Scan) -> int:
     """Of the files of a scan; of what has none, as its catalog says."""
     names = [unquote(urlsplit(name).path) for name in frame.inputFiles()]
     if scan.relation.format == "archive":

@@ -117,6 +117,10 @@ def test_a_later_file_says_other_statistics(tmp_path: Path) -> None:
     other = Catalog.read(mine, one).market.relation("A.R")
     assert other is not None
     assert other.rows == 10
+    last = said(tmp_path, ":R q:column [ q:name 'id' ; q:distinct 4 ] .", "a.ttl")
+    relation = Catalog.read(one, mine, last).market.relation("A.R")
+    assert relation is not None
+    assert relation.columns[0].distinct == 4
 
 
 def test_relative_names_do_not_depend_on_the_folder(tmp_path: Path) -> None:
