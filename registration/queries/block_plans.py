@@ -41,6 +41,8 @@ from registration.queries.selectivity import OTHER, Values, columns_in, groups, 
 
 ELEMENTS = 4.0
 """Of an array that is unnested, where nobody knows how many it has."""
+ITEMS_MAX = 150
+"""Of a block: relations, blocks, functions and unnests."""
 
 
 def blocks(graph: QueryGraph) -> Iterator[QueryGraph]:
@@ -65,7 +67,8 @@ def send(places: Places, below: PlanNode, site: int, rows: float, width: float) 
 
 class BlockPlans:
     """The plans of one block by site, made there or sent there.  Items of its problem: units, then
-    steps.  QueryRefused: ``no-plan``, with the rules that forbid it.
+    steps.  QueryRefused: ``no-plan``, with the rules that forbid it; ``forbidden-sql``, if it has
+    more than ITEMS_MAX.
 
     ``cost``: by site, inf where the rows may not be; ``flow``: where they may.  ``widths`` of the
     columns of the result by name, ``values`` of the ones that are columns of relations.
@@ -75,6 +78,9 @@ class BlockPlans:
         self.places = places
         self._graph = graph
         self._count = len(graph.units)
+        if self._count + len(graph.steps) > ITEMS_MAX:
+            reason = f"a block joins more than {ITEMS_MAX} relations and functions"
+            raise QueryRefused("forbidden-sql", reason)
         self._below = {
             number: BlockPlans(places, unit.block, effort)
             for number, unit in enumerate(graph.units)

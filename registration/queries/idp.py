@@ -22,12 +22,14 @@ PAIRS = 30_000
 @dataclass(frozen=True, slots=True)
 class Effort:
     """``pairs``: up to which a query is searched whole.  ``block_pairs`` and ``window_pairs``: of a
-    block and of a window.  ``tried``: blocks that are judged by a greedy search each."""
+    block and of a window.  ``tried``: blocks that are judged by a greedy search each.
+    ``blocks_max``: items up to which blocks are looked for, windows alone beyond."""
 
     pairs: int = PAIRS
     block_pairs: int = 1_000
     window_pairs: int = 500
     tried: int = 6
+    blocks_max: int = 40
     rounds: int = 2
 
 
@@ -44,7 +46,8 @@ def search(plans: Plans, ends: Sequence[int], effort: Effort = USUAL_EFFORT) -> 
     goal = _Goal(plans, ends)
     _greedy(plans, items, by_cost=True)
     _greedy(plans, items, by_cost=False)
-    _blocks(plans, items, goal, effort)
+    if len(items) <= effort.blocks_max:
+        _blocks(plans, items, effort)
     _windows(plans, goal, effort)
     if goal.cost() == inf:  # a step came too late in each of them
         exhaust(plans, items, 64 * effort.pairs)
@@ -132,7 +135,7 @@ def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
         left.append(whole)
 
 
-def _blocks(plans: Plans, items: Sequence[int], goal: _Goal, effort: Effort) -> None:
+def _blocks(plans: Plans, items: Sequence[int], effort: Effort) -> None:
     """Plans blocks of units; the block with which a greedy search ends cheapest becomes a unit."""
     units = list(items)
     while len(units) > 1:

@@ -18,6 +18,7 @@ from math import inf
 HASH, NESTED = 1.0, 0.02
 """Work of a row that a hash join takes or gives, and of a pair of rows that a nested loop compares,
 in the unit of ``Problem.work``."""
+_ROWS_MAX = 1e60  # so that no cost is infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,7 @@ class Plans:
             return 1.0, 0.0, 0
         if not self._can_end(items, flow):
             return 1.0, 0.0, 0
-        return max(rows, 1.0), width, flow
+        return min(max(rows, 1.0), _ROWS_MAX), width, flow
 
     def _can_end(self, items: int, flow: int) -> bool:
         """Whether each step that reads a part of the set can still be had where the set may go."""

@@ -323,3 +323,21 @@ def test_of_a_large_market_a_few_machines_are_looked_at() -> None:
     fastest = replace(others[7], cpu_megahertz=1e6)
     large = replace(large, cycle_providers={**large.cycle_providers, fastest.uri: fastest})
     assert _site(_plan(replace(FIGURE_1, steps=(step,)), large), "apply") == "many7"
+
+
+@pytest.mark.parametrize("shape", ["star", "chain", "none"])
+def test_a_block_of_very_many_relations_is_planned_up_to_a_bound(shape: str) -> None:
+    def joined(count: int) -> QueryGraph:
+        edges = [(0 if shape == "star" else n - 1, n) for n in range(1, count) if shape != "none"]
+        predicates = tuple(
+            Predicate(1 << one | 1 << two, f"`t{one}.id` = `t{two}.id`",
+                      (f"t{one}.id", f"t{two}.id"))
+            for one, two in edges
+        )  # fmt: skip
+        units = tuple(unit(f"t{n}", R, "id") for n in range(count))
+        return QueryGraph(units, predicates, (), (Output("id", "INT", "`t0.id`"),))
+
+    nodes = [each.operator for each in _plan(joined(50)).walk()]
+    assert nodes.count("join") == 49
+    with pytest.raises(QueryRefused, match="more than 150"):
+        _plan(joined(151))
