@@ -111,7 +111,6 @@ class Chosen:
 
     items: int
     site: int
-    cost: float
     inputs: tuple[Chosen, ...] = ()
     step: int = -1
 
@@ -218,23 +217,14 @@ class Plans:
             raise KeyError(items)
         source = choice.source[site]
         if source != site:
-            rows, width, _ = self.figures(items)
-            problem, sent = self.problem, self.chosen(items, source)
-            moving = rows * width * problem.per_byte[source][site] + problem.per_send[source][site]
-            return Chosen(items, site, sent.cost + moving, (sent,))
+            return Chosen(items, site, (self.chosen(items, source),))
         pair = choice.by[site]
         if pair is None:
-            return Chosen(items, site, choice.made[site])
+            return Chosen(items, site)
         one, other = pair
-        step = self._step(other)
-        if step is not None and other not in self.choices:
-            below = self.chosen(one, site)
-            start, per_row = step.at[site]
-            cost = below.cost + start + per_row * self.figures(one)[0]
-            return Chosen(items, site, cost, (below,), other.bit_length() - 1)
-        left, right = self.chosen(one, site), self.chosen(other, site)
-        own = self.join_rows(one, other, self.figures(items)[0]) * self.problem.work[site]
-        return Chosen(items, site, left.cost + right.cost + own, (left, right))
+        if other in self.choices:
+            return Chosen(items, site, (self.chosen(one, site), self.chosen(other, site)))
+        return Chosen(items, site, (self.chosen(one, site),), other.bit_length() - 1)
 
     def _step(self, items: int) -> Step | None:
         number = items.bit_length() - 1 - len(self.problem.inputs)
