@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from formats.errors import Fault
+from onyx.cli.provider_serve import TAKES, run_serve
 from onyx.cli.spark_options import add_spark_arguments, open_spark
 from onyx.cli.values import check_known, counted, print_json, say, table
 from onyx.cli.verb import JSON, NOTHING, Run, Subparsers, Takes, add_noun, add_verb
@@ -27,6 +28,7 @@ docs/queries.md has the vocabulary."""
 
 EXAMPLES = """\
   onyx provider check market.ttl
+  onyx provider serve market.ttl A --credentials A.pem
   onyx provider list --catalog market.ttl --as ann
   onyx provider list --cache l1.onyx --json
   onyx provider measure --catalog market.ttl --machine A --out measured.ttl A.pictures
@@ -63,11 +65,12 @@ def add_parser(subparsers: Subparsers) -> None:
             run_measure,
             MEASURE,
         ),
+        ("serve", "execute fragments of queries until it is interrupted", run_serve, TAKES),
         ("list", "show what there is for queries, and where", run_list, CATALOG | AS),
     )
     for name, summary, run, takes in commands:
         parser = add_verb(subverbs, name, summary, run, {**takes, **JSON} if takes else takes)
-        if run is run_measure:
+        if run in (run_measure, run_serve):
             add_spark_arguments(parser)
 
 

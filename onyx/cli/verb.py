@@ -37,6 +37,7 @@ VERBS = {
     "topology": "check or show a topology file, or make a running network follow it",
     "taxonomy": "say which classes are below which",
     "metadata": "keep metadata, and cache what rules ask of it",
+    "query": "ask what many providers have",
     "provider": "check and list catalogs of what providers offer to queries",
     "function": "pack, sign and validate functions for queries",
     "access": "say who may do what",

@@ -1,0 +1,95 @@
+"""``onyx provider serve``: this machine as a cycle provider of queries (ObjectGlobe, 2.1)."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from onyx.cli.values import tell_of
+from onyx.cli.verb import Takes
+from onyx.errors import NotAuthenticated, UsageError
+from onyx.identity.known_networks import is_loopback
+from registration.queries.providers import CycleProvider, Market
+from registration.queries.refusals import did_you_mean
+
+TAKES: Takes = {
+    "catalog FILE": "the provider's own catalog, whose rules it keeps",
+    "name NAME": "which cycle provider of the catalog it is",
+    "--credentials FILE": "of provider/NAME (onyx cert issue)",
+    "--revoked FILE": "numbers of revoked certificates (identity/revoked of the network)",
+    "--insecure": "without TLS and signatures, for this machine alone",
+    "--allow-weak-sandbox": "run functions though this machine cannot enforce the whole sandbox",
+}
+
+
+def run_serve(arguments: argparse.Namespace) -> None:
+    """Execute fragments of queries until it is interrupted."""
+    from onyx.identity.signing import SignatureCheck  # noqa: PLC0415 - takes long to load
+    from onyx.queries.catalog import Catalog  # noqa: PLC0415
+    from onyx.queries.functions import FunctionStore  # noqa: PLC0415
+    from onyx.queries.identity import Identity  # noqa: PLC0415
+    from onyx.queries.provider_process import (  # noqa: PLC0415
+        CycleService,
+        Peers,
+        plug_in,
+        serving,
+    )
+    from onyx.queries.signatures import Gate  # noqa: PLC0415
+    from registration.spark.fragment_job import STATIC_SETTINGS  # noqa: PLC0415
+    from registration.spark.session import SparkOptions, spark_session  # noqa: PLC0415
+
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    market = Catalog.read(arguments.catalog).market
+    site = _own(market, arguments)
+    pem, check, identity = "", None, Identity()
+    if not arguments.insecure:
+        if arguments.credentials is None:
+            raise NotAuthenticated(
+                f"{site.name} has no credentials: say --credentials FILE, of onyx cert issue "
+                f"provider/{site.name}, or --insecure"
+            )
+        identity = Identity.of(arguments.credentials)
+        if identity.signer is None or str(identity.signer.principal) != f"provider/{site.name}":
+            raise NotAuthenticated(f"{arguments.credentials} is not of provider/{site.name}")
+        check = SignatureCheck.by(arguments.credentials, arguments.revoked)
+        pem = arguments.credentials.read_text(encoding="ascii")
+    settings = {"spark.driver.memory": f"{site.memory_megabytes:.0f}m", **STATIC_SETTINGS}
+    options = SparkOptions(
+        arguments.master or f"local[{SLOTS * site.cores}]", {**settings, **dict(arguments.conf)}
+    )
+    with TemporaryDirectory(prefix="onyx-functions-") as folder, spark_session(options) as session:
+        service = CycleService(
+            site,
+            market,
+            session,
+            Gate(check),
+            Peers(market, identity.signer, identity.network, identity.authority),
+            plug_in(market, FunctionStore(Path(folder)), weak=arguments.allow_weak_sandbox),
+            is_open=arguments.insecure,
+        )
+        with serving(service, site.host, site.port or 0, pem) as server:
+            where = f"{site.host}:{server.port}"
+            tell_of(arguments, {"event": "ready", "at": where}, f"{site.name} is ready at {where}")
+            stop.wait()
+
+
+SLOTS = 4
+"""Tasks at once a core: a task that waits for rows of elsewhere must leave room for others."""
+
+
+def _own(market: Market, arguments: argparse.Namespace) -> CycleProvider:
+    sites = {each.name: each for each in market.cycle_providers.values()}
+    site = sites.get(arguments.name)
+    if site is None:
+        hint = did_you_mean(arguments.name, sites)
+        raise UsageError(f"{arguments.catalog} has no cycle provider {arguments.name}; {hint}")
+    if site.port is None:
+        raise UsageError(f"{site.name} has no port in {arguments.catalog}")
+    if arguments.insecure and not is_loopback(site.host):
+        raise UsageError(f"{site.host} is not of this machine alone, as --insecure wants it")
+    return site

@@ -1,0 +1,188 @@
+"""``onyx query``: a query over what many providers have (ObjectGlobe, 2.1)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onyx.cli.provider import AS, CATALOG, catalog_of
+from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments
+from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table
+from onyx.cli.verb import JSON, Subparsers, add_verb
+from onyx.errors import EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE
+from registration.queries.quality import LIMITS, Quality
+
+if TYPE_CHECKING:
+    from onyx.queries.planning import QueryPlan
+    from onyx.queries.session import Run, Session
+
+DETAILS = f"""\
+The relations and functions of a catalog are named in Spark's SQL as PROVIDER.RELATION
+and FUNCTION. The query is planned over the machines that the rules of the catalog allow,
+and executed by these (onyx provider serve) and by this command, which prints the rows.
+
+The plan is signed by --credentials; without any one is anonymous, and gets what is
+public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[:4])},
+{", ".join(LIMITS[4:])}. docs/queries.md has more.
+
+{SPARK_HELP}"""
+
+EXAMPLES = """\
+  onyx query 'SELECT title FROM A.R WHERE id < 10' --catalog market.ttl
+  onyx query report.sql --catalog market.ttl --explain
+  onyx query report.sql --catalog market.ttl --limit cost=0.5 --soft seconds=60 --out r.parquet
+"""
+PROGRESS_SECONDS = 2.0
+PATH_MAX = 1_024  # characters; what is longer is no file
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    takes = {
+        "query SQL|FILE|-": "the query, or where it is",
+        **CATALOG,
+        **AS,
+        "--explain": "show the query plan, and execute nothing",
+        "--limit NAME=NUMBER...": "refuse or stop the query beyond it; repeatable",
+        "--soft NAME=NUMBER...": "a limit that may be passed, which is said then",
+        "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
+        "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
+        "network for somebody anonymous",
+        "--insecure": "cycle providers of this machine, without TLS and signatures",
+        "--learn FILE": "keep how many rows scans gave, for the next estimates",
+        **JSON,
+    }
+    kinds = {"limit": str, "soft": str}
+    parser = add_verb(
+        *(subparsers, "query", "", run, takes), details=DETAILS, examples=EXAMPLES, kinds=kinds
+    )
+    add_spark_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sql, quality = _text(arguments.query), Quality.parse(arguments.limit, arguments.soft)
+    with catalog_of(arguments) as catalog:
+        market = catalog.market_for(sql)
+    if arguments.explain:
+        from onyx.queries.planning import plan_query  # noqa: PLC0415 - no Spark
+
+        learned = arguments.learn
+        user = _user(arguments)
+        _explain(arguments, plan_query(sql, market, user, arguments.group, quality, learned))
+        return EXIT_OK
+    from onyx.queries.session import Session  # noqa: PLC0415 - Spark and Flight take long to load
+    from registration.queries.stopped import QueryStopped  # noqa: PLC0415
+    from registration.spark.session import SparkOptions  # noqa: PLC0415
+
+    with Session(
+        market,
+        user=getattr(arguments, "as"),
+        groups=arguments.group,
+        credentials=arguments.credentials,
+        insecure=arguments.insecure,
+        options=SparkOptions(arguments.master, dict(arguments.conf)),
+        learned=arguments.learn,
+    ) as session:
+        try:
+            found = _executed(arguments, session, session.plan(sql, quality))
+        except QueryStopped as stopped:
+            say(str(stopped))
+            return EXIT_UNAVAILABLE if stopped.code == "provider-away" else EXIT_SOFTWARE
+    return EXIT_OK if found.complete else EXIT_SOFTWARE
+
+
+def _text(given: str) -> str:
+    is_file = given == STANDARD_INPUT or (len(given) < PATH_MAX and Path(given).is_file())
+    return read_text(given) if is_file else given
+
+
+def _user(arguments: argparse.Namespace) -> str:
+    if arguments.insecure or arguments.credentials is None:
+        return str(getattr(arguments, "as"))
+    from onyx.queries.identity import Identity  # noqa: PLC0415 - cryptography takes long to load
+
+    return Identity.of(arguments.credentials).user
+
+
+def _explain(arguments: argparse.Namespace, plan: QueryPlan) -> None:
+    if arguments.json:
+        print_json(plan.to_json())
+    else:
+        print(plan.explain())
+    for passed in plan.passed:
+        say(str(passed))
+
+
+def _executed(arguments: argparse.Namespace, session: Session, plan: QueryPlan) -> Run:
+    for passed in plan.passed:
+        say(str(passed))
+    found = session.run(plan)
+    try:
+        with _progress(arguments, found):
+            _written(arguments, found)
+    finally:
+        _tell(arguments, found)
+    return found
+
+
+def _written(arguments: argparse.Namespace, found: Run) -> None:
+    from onyx.queries.result_files import json_lines, plain, result_file  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        if arguments.out is not None:
+            write = stack.enter_context(result_file(arguments.out, found.schema))
+            for batch in found:
+                write(batch)
+        elif arguments.json:
+            for batch in found:
+                sys.stdout.writelines(json_lines(batch))
+                sys.stdout.flush()
+        else:
+            rows = [list(plain(row).values()) for batch in found for row in batch.to_pylist()]
+            print(table(found.schema.names, rows))
+
+
+@contextmanager
+def _progress(arguments: argparse.Namespace, found: Run) -> Iterator[None]:
+    """How far it is, on standard error, while it is at work."""
+    is_over = threading.Event()
+
+    def tell() -> None:
+        while not is_over.wait(PROGRESS_SECONDS):
+            if sys.stderr.isatty():
+                say(f"{found.progress():.0%}")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _tell(arguments: argparse.Namespace, found: Run) -> None:
+    """The last line."""
+    actual, bill, stopped = found.actual, found.bill, found.stopped
+    if arguments.json:
+        print_json(
+            {
+                "rows": actual.rows,
+                "complete": found.complete,
+                "stopped": stopped.fault.facts() if stopped else None,
+                "actual": asdict(actual),
+                "bill": dict(bill),
+            }
+        )
+        return
+    parts = ", ".join(f"{uri} {money:.6g}" for uri, money in bill.items())
+    said = (
+        f"{actual.rows:,} rows in {actual.seconds:.1f} s, {actual.bytes_read:,} bytes read, "
+        f"{actual.bytes_moved:,} moved"
+    )
+    say(f"{said}; cost {actual.cost:.6g} ({parts})" if parts else said)

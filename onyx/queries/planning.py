@@ -1,0 +1,86 @@
+"""From the text of a query to its plan: read, look up, optimise, hold to limits (seed 001, 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from registration.queries.compatibility import Compatibility
+from registration.queries.fragment_sql import fragments_of
+from registration.queries.optimiser import Optimiser
+from registration.queries.providers import Market, Relation
+from registration.queries.quality import Quality, Violation
+from registration.queries.query_graph import QueryGraph
+from registration.queries.query_plan import Figures, Fragment, PlanNode, drawing, to_json
+from registration.queries.sql_reader import read_query
+
+if TYPE_CHECKING:
+    from onyx.queries.learning import Estimates
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query as it is executed; ``passed``: soft limits that its estimate is beyond."""
+
+    sql: str
+    market: Market
+    quality: Quality
+    graph: QueryGraph
+    root: PlanNode
+    passed: tuple[Violation, ...] = ()
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        return fragments_of(self.root, self.graph)
+
+    @property
+    def estimate(self) -> Figures:
+        return self.root.figures
+
+    def explain(self) -> str:
+        """A drawing of the operators with their cycle providers."""
+        return drawing(self.root)
+
+    def to_json(self) -> dict[str, object]:
+        """``query_plan`` (digest), ``estimate`` and ``root``, nested operators."""
+        return to_json(self.root)
+
+
+def plan_query(
+    sql: str,
+    market: Market,
+    user: str = "",
+    groups: Collection[str] = (),
+    quality: Quality | None = None,
+    learned: Path | None = None,
+) -> QueryPlan:
+    """``user`` "": anonymous.  ``learned``: a file of what scans gave (``Estimates``).
+    QueryRefused: what is wrong with the text and where, the rules that forbid a plan, or the limit
+    that no plan keeps with the estimate."""
+    quality = quality or Quality()
+    if quality.certified:
+        allowed = {uri: each for uri, each in market.functions.items() if quality.allows(each)}
+        market = replace(market, functions=allowed)
+
+    @cache
+    def estimates() -> Estimates:
+        # PERF: it loads the engine, and only archives without figures ask for it.
+        from onyx.queries.learning import Estimates  # noqa: PLC0415
+
+        return Estimates(learned)
+
+    def rows_of(relation: Relation, arguments: tuple[tuple[str, str], ...]) -> float | None:
+        if learned is None and relation.format != "archive":
+            return None
+        return estimates().rows_of(relation, arguments)
+
+    graph = read_query(sql, market).graph
+    matrices = Compatibility(market, user, groups)
+    optimiser = Optimiser(market, matrices, market.client.uri, rows_of=rows_of)
+    root = optimiser.plan(
+        graph, lambda figures: all(each.is_soft for each in quality.passed_by(figures))
+    )
+    return QueryPlan(sql, market, quality, graph, root, quality.checked(root))

@@ -1,0 +1,277 @@
+"""A cycle provider: a Spark session behind Arrow Flight, which executes fragments of query plans.
+
+A query plan is *plugged* first (seed 001, 2.1 step 3): the provider checks its signature and its
+own rules, never those that the plan was made by, takes relations, functions and addresses from its
+own catalog, holds the memory and makes Spark check the SQL.  Then whoever receives the rows of a
+fragment asks for them with a ticket, and Spark executes the fragment while they are taken.
+
+===========  ==================================  =================================================
+call         body                                answer
+===========  ==================================  =================================================
+``plug``     signed query plan                   ``{}``, or the fault that it is refused for
+``measured`` id of the query                     figures of its fragments here
+``end``      id of the query                     the same, and nothing of the query is left here
+``DoGet``    signed ticket                       rows
+===========  ==================================  =================================================
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+from pyarrow import flight
+
+from formats.errors import Fault
+from onyx.errors import EXIT_CONFIG, UserError
+from onyx.identity.signing import Signer
+from onyx.queries.functions import FunctionStore
+from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, ticket
+from overlay.link.principal import Principal
+from registration.queries.compatibility import Compatibility
+from registration.queries.fragment_check import checked_fragment, rows_sent
+from registration.queries.providers import CycleProvider, Market
+from registration.queries.query_plan import Fragment
+from registration.queries.refusals import QueryRefused
+from registration.queries.stopped import QueryStopped
+from registration.spark.fragment_job import FragmentJob, Measured, query_session
+from registration.spark.function_runner import Work
+from registration.spark.receive_source import Peer, Stream
+from registration.spark.session import Session
+
+PlugIn: TypeAlias = Callable[[Fragment], Mapping[str, Work]]
+"""The functions of a fragment by their names in its SQL; QueryRefused for one that is not good."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Of an answer: ``fault`` None where the request was done."""
+
+    fault: Fault | None = None
+    rule: str = ""
+
+
+@dataclass
+class _Query:
+    """A query at work here; ``memory`` in megabytes, ``user`` None: anonymous."""
+
+    order: Order
+    user: Principal | None
+    memory: float
+    begun: float = field(default_factory=monotonic)
+    jobs: dict[int, FragmentJob] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+
+
+class Peers:
+    """How cycle providers of a market are reached, by whom this process is."""
+
+    def __init__(self, market: Market, signer: Signer | None, network: str, authority: str) -> None:
+        """``signer`` None: anonymous; ``authority`` "": without TLS."""
+        self._market, self._signer = market, signer
+        self._network, self._authority = network, authority
+
+    def peer(self, uri: str) -> Peer:
+        """QueryRefused ``provider-away`` where the market has no address for it."""
+        site = self._market.cycle_providers.get(uri)
+        if site is None or site.port is None:
+            raise QueryRefused("provider-away", f"no address of {uri} is known", uri)
+        host_name = Principal("provider", site.name).host_name(self._network)
+        return Peer(uri, f"{site.host}:{site.port}", host_name, self._authority)
+
+    def streams(self, order: Order, fragment: Fragment) -> dict[int, Stream]:
+        """Of the fragments that this one receives."""
+        sites = {each.number: each.site.uri for each in order.fragments}
+        return {
+            number: Stream(self.peer(sites[number]), ticket(order.id, number, self._signer))
+            for number in (each.fragment for each in fragment.receives)
+        }
+
+
+def plug_in(market: Market, store: FunctionStore, *, weak: bool = False) -> PlugIn:
+    """Functions are fetched from their providers into a store, which checks their digests."""
+
+    def works(fragment: Fragment) -> Mapping[str, Work]:
+        found = {}
+        for plug in fragment.plugs:
+            provider = market.function_providers[plug.function.provider]
+            archive = store.load(plug.function, provider)
+            found[plug.name] = archive.work(plug.function, weak=weak)
+        return found
+
+    return works
+
+
+class CycleService:
+    """What a cycle provider does, without a connection."""
+
+    def __init__(
+        self, own: CycleProvider, market: Market, session: Session, gate: Gate, peers: Peers,
+        plug_in: PlugIn, *, is_open: bool = False,
+    ) -> None:  # fmt: skip
+        """``is_open``: who asks is not checked, for this machine alone."""
+        self._own, self._market, self._session = own, market, session
+        self._gate, self._peers, self._plug_in, self._is_open = gate, peers, plug_in, is_open
+        self._lock = threading.Lock()
+        self._queries: dict[str, _Query] = {}
+
+    def plug(self, sealed: bytes) -> None:
+        """Make the fragments of a query plan that are for this provider ready.  QueryRefused,
+        QueryStopped."""
+        order, user = self._gate.order(sealed)
+        fragments = self._checked(order, user)
+        query = _Query(order, user, sum(each.memory_megabytes for each in fragments))
+        self._hold(query)
+        try:
+            session = query_session(self._session)
+            for each in fragments:
+                streams = self._peers.streams(order, each)
+                works = self._plug_in(each)
+                query.jobs[each.number] = FragmentJob(session, each, streams, works)
+        except BaseException:
+            self.end(order.id)
+            raise
+
+    def rows(self, sealed: bytes) -> FragmentJob:
+        """The job of the fragment that a ticket is for; QueryRefused."""
+        query_id, number, who = self._gate.ticket(sealed)
+        query = self._queries.get(query_id)
+        if query is None or number not in query.jobs:
+            raise QueryRefused("no-plan", f"no query {query_id} is at work here")
+        receiver = query.order.receiver(number)
+        wanted = query.user
+        if receiver is not None and receiver.uri != query.order.asker:
+            wanted = Principal("provider", receiver.name)
+        if not self._is_open and who != wanted:
+            reason = f"rows of this fragment are for {wanted or 'anonymous'}, not for {who}"
+            raise QueryRefused("not-allowed", reason)
+        with self._lock:
+            if number in query.taken:
+                raise QueryRefused("not-allowed", "the rows of this fragment were taken already")
+            query.taken.add(number)
+        return query.jobs[number]
+
+    def measured(self, query_id: str) -> list[Measured]:
+        query = self._queries.get(query_id)
+        return [] if query is None else [job.measured() for job in query.jobs.values()]
+
+    def end(self, query_id: str) -> list[Measured]:
+        """Stop what runs of a query."""
+        found = self.measured(query_id)
+        with self._lock:
+            query = self._queries.pop(query_id, None)
+        for job in query.jobs.values() if query else ():
+            job.cancel()
+        return found
+
+    def close(self) -> None:
+        for query_id in list(self._queries):
+            self.end(query_id)
+
+    def _checked(self, order: Order, user: Principal | None) -> list[Fragment]:
+        """The fragments for this provider, with all that its own catalog says in place of the
+        plan's."""
+        name = order.user if self._is_open else user.name if user is not None else ""
+        compatibility = Compatibility(self._market, name)
+        own = [each for each in order.fragments if each.site.uri == self._own.uri]
+        if not own:
+            raise QueryRefused("no-plan", "no fragment of the query plan is for this provider")
+        self._check_flows(order, own, compatibility)
+        return [checked_fragment(self._market, compatibility, self._own, each) for each in own]
+
+    def _check_flows(self, order: Order, own: list[Fragment], allowed: Compatibility) -> None:
+        """Rows that are scanned here go only where this provider's catalog lets them."""
+        mine = {scan.relation.uri for fragment in own for scan in fragment.scans}
+        bits = {site.uri: 1 << at for at, site in enumerate(allowed.sites)}
+        for number, rows in rows_sent(order.fragments).items():
+            to = order.receiver(number)
+            target = order.asker if to is None else to.uri
+            for relation in rows.keys() & mine:
+                mask = allowed.aggregate_mask if rows[relation] else allowed.flow_mask
+                if not mask(relation) & bits.get(target, 0):
+                    rules = " ".join(allowed.why(relation, target))
+                    reason = f"rows of {relation} may not go to {target}"
+                    raise QueryRefused("not-allowed", reason, rules or relation)
+
+    def _hold(self, query: _Query) -> None:
+        with self._lock:
+            limit = monotonic() - GOOD_SECONDS
+            for query_id in [q for q, one in self._queries.items() if one.begun < limit]:
+                if not self._queries[query_id].taken:
+                    del self._queries[query_id]
+            held = sum(each.memory for each in self._queries.values())
+            free = self._own.memory_megabytes - held
+            if query.memory > free:
+                reason = f"{self._own.name} has {free:,.0f} MB free, {query.memory:,.0f} are wanted"
+                raise QueryRefused("no-resources", reason, self._own.uri)
+            self._queries[query.order.id] = query
+
+
+class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
+    """The service on Arrow Flight."""
+
+    def __init__(self, service: CycleService, location: str, **tls: Any) -> None:
+        super().__init__(location, **tls)
+        self._service = service
+
+    def do_action(self, context: Any, action: Any) -> Iterator[bytes]:
+        body = action.body.to_pybytes()
+        match action.type:
+            case "plug":
+                yield msgspec.json.encode(self._plug(body))
+            case "measured" | "end" as name:
+                found = getattr(self._service, name)(body.decode("ascii", "replace"))
+                yield msgspec.json.encode(found)
+            case other:
+                raise flight.FlightServerError(f"no action {other}")
+
+    def _plug(self, body: bytes) -> Refused:
+        try:
+            self._service.plug(body)
+        except (QueryRefused, QueryStopped) as refused:
+            return Refused(refused.fault, getattr(refused, "rule", ""))
+        return Refused()
+
+    def do_get(self, context: Any, wanted: Any) -> Any:
+        try:
+            job = self._service.rows(wanted.ticket)
+        except QueryRefused as refused:
+            raise flight.FlightServerError(
+                QueryStopped(refused.code, refused.reason, refused.rule).marked()
+            ) from None
+        return flight.GeneratorStream(job.schema, _told(job, context))
+
+
+def _told(job: FragmentJob, context: Any) -> Iterator[Any]:
+    """The rows of a job, until who takes them is gone."""
+    try:
+        yield from job.batches(context.is_cancelled)
+    except QueryStopped as stopped:
+        raise flight.FlightServerError(stopped.marked()) from None
+
+
+@contextmanager
+def serving(service: CycleService, host: str, port: int, pem: str = "") -> Iterator[CycleServer]:
+    """A server at work in threads of its own for the block; ``pem``: credentials for TLS, or "".
+    UserError where the address cannot be had."""
+    tls: dict[str, Any] = {}
+    if pem:
+        key, _, rest = pem[pem.index("-----BEGIN") :].partition("-----BEGIN CERTIFICATE-----")
+        tls["tls_certificates"] = [(f"-----BEGIN CERTIFICATE-----{rest}", key)]
+    scheme = "grpc+tls" if pem else "grpc+tcp"
+    try:
+        server = CycleServer(service, f"{scheme}://{host}:{port}", **tls)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{host}:{port} cannot be listened to: {reason}", EXIT_CONFIG) from None
+    try:  # it is at work from its making on; its method serve would take the signals of the process
+        yield server
+    finally:
+        service.close()
+        with suppress(flight.FlightError):
+            server.shutdown()
