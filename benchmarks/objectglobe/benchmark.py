@@ -9,11 +9,13 @@ import argparse
 from collections.abc import Callable
 
 from benchmarks.benchmark import Benchmark, positive
+from benchmarks.objectglobe.lookup import measure_lookup
 from benchmarks.objectglobe.planning import measure_planning
 from benchmarks.objectglobe.sandboxed import measure_sandbox
 from benchmarks.report import Report
 
 PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
+    "lookup": measure_lookup,
     "planning": measure_planning,
     "sandbox": measure_sandbox,
 }

@@ -100,6 +100,13 @@ class _Block:
         """Bits of all units that are no views."""
         return ((1 << len(self.units)) - 1) & ~self.views
 
+    def above_outer_joins(self, units: int) -> int:
+        """With both sides of each join that makes columns of these units null."""
+        for kind, left, right, _ in reversed(self.outer):
+            if units & {"left": right, "full": left | right}.get(kind, 0):
+                units |= left | right
+        return units
+
     def bits(self, nodes: Iterable[exp.Expr]) -> tuple[int, int]:
         """Units and steps whose columns stand in some trees."""
         units = {unit.alias: 1 << place for place, unit in enumerate(self.units)}
@@ -406,7 +413,7 @@ class _Reader:
         for node in nodes:
             for query in list(_queries(node)):
                 views = self._view(query, block)
-                left = block.bits([node])[0] & block.joined
+                left = block.above_outer_joins(block.bits([node])[0] & block.joined)
                 for place in views:
                     block.views |= 1 << place
                     block.outer.append(

@@ -18,6 +18,12 @@ def test_planning_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert 1 - 1e-9 <= found["idp_p50_ratio"] <= found["idp_p90_ratio"] <= found["idp_worst_ratio"]
 
 
+def test_lookups_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["objectglobe", "--part", "lookup", "--json"]) == EXIT_GOOD
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert 0 < found["lookup_ms"] < found["lookup_first_ms"]
+
+
 @pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
 def test_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["objectglobe", "--part", "sandbox", "--json"]) == EXIT_GOOD

@@ -4910,8 +4910,8 @@ cdef class Joined(Operator):
 
 
 cdef class Filtered(Operator):
-    """``(items)[predicate]``; a predicate that ``is_fixed`` depends on no item, nor on where it
-    stands, and is evaluated once.  One that asks for the item has it in the variable ``context``."""
+    """``(items)[predicate]``; a predicate that ``is_fixed`` depends on no item, nor on where one
+    stands, and is evaluated once.  One that asks for the item finds it in ``context``."""
 
     cdef Scratch _scratch
     cdef Operator _source, _predicate

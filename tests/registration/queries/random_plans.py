@@ -118,8 +118,9 @@ class RandomPlans:
         if what == "step":
             assert isinstance(number, int)
             step = graph.steps[number]
-            node = self._node("apply" if step.alternatives else "unnest", one.node, index=number,
-                              function=step.alternatives[0] if step.alternatives else None)  # fmt: skip
+            function = step.alternatives[0] if step.alternatives else None
+            operator = "apply" if step.alternatives else "unnest"
+            node = self._node(operator, one.node, index=number, function=function)
             made = _State(node, one.units, one.steps | 1 << number, one.open)
         else:
             other = rest[0]
