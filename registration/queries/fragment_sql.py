@@ -165,7 +165,7 @@ class _Maker:
             text = f"SELECT * FROM {below.name} LATERAL VIEW {outer}{step.text} made AS {made}"
         else:
             called = len(_quoted(step.alternatives[0].name))
-            call = f"{_quoted(self._plug(node))}{step.text[called:]}"
+            call = f"{self._plug(node)}{step.text[called:]}"
             text = f"SELECT *, {call} AS {made} FROM {below.name}"
         return self._table(text, columns, done)
 

@@ -155,7 +155,7 @@ class FragmentJob:
                     self._first = self._first or monotonic()
                     self._rows += batch.num_rows
                     self._bytes += batch.nbytes
-                    yield batch if batch.schema == self.schema else batch.cast(self.schema)
+                    yield self._named(batch)
             finally:
                 self._ended = monotonic()
                 if thread.is_alive():
@@ -164,6 +164,10 @@ class FragmentJob:
                 thread.join()
                 for frame in self._frames:
                     frame.unpersist()
+
+    def _named(self, batch: Batch) -> Batch:
+        columns = [c.cast(f.type) for c, f in zip(batch.columns, self.schema, strict=True)]
+        return import_module("pyarrow").RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _taken(self, send: _Sending, is_gone: Callable[[], bool]) -> Iterator[Batch]:
         while True:
@@ -183,7 +187,9 @@ class FragmentJob:
         """In a thread: the job, whose tasks send their rows."""
         try:
             self._context.setJobGroup(self._group, "fragment", interruptOnCancel=True)
-            sent = self._frame.mapInArrow(_sender(str(send.path)), "rows bigint").collect()
+            # mapInArrow takes a name with a dot for a field of a struct.
+            frame = self._frame.toDF(*(f"c{at}" for at in range(len(self.schema))))
+            sent = frame.mapInArrow(_sender(str(send.path)), "rows bigint").collect()
             send.end(sum(row[0] for row in sent))
         except Exception as error:
             send.fail(error)
