@@ -18,7 +18,7 @@ from xdist.workermanage import WorkerController
 
 TOGETHER = {  # each file belongs to the first that names it
     "spark": (
-        *("tests/onyx/spark/", "tests/registration/spark/"),
+        *("tests/onyx/spark/", "tests/registration/spark/", "tests/onyx/queries/test_figure1"),
         *(f"tests/onyx/test_{each}.py" for each in ("archives", "auto_planning", "cli_planning")),
     ),
     "processes": ("tests/onyx/test_", "tests/benchmarks/test_network.py"),

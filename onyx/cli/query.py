@@ -54,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
         "--insecure": "cycle providers of this machine, without TLS and signatures",
-        "--learn FILE": "keep how many rows scans gave, for the next estimates",
+        "--learn FILE": "Turtle with rows of scans that are known, before estimates",
         **JSON,
     }
     kinds = {"limit": str, "soft": str}

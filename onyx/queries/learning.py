@@ -1,7 +1,7 @@
 """Rows that a scan will give: as it gave them before, else by the archive's summaries and sample.
 
-Each run of a query notes how many rows its scans gave, as metadata (``q:Observation``), in a file
-that the next query reads.  An archive that nobody has asked so is estimated without reading it:
+A file of metadata has how many rows scans gave (``q:Observation``); ``note`` writes it, and the
+next query reads it.  An archive that nobody has asked so is estimated without reading it:
 its summaries count messages by source, and the profile is matched with the sample that each file
 of an archive has (256 messages).  Below 1 % of matches that is an upper bound.
 """

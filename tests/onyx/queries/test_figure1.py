@@ -1,0 +1,113 @@
+"""Figure 1 of seed 001 as real processes: the answer, and a provider that is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from demo.queries.figure1 import QUERY, make
+from onyx.errors import EXIT_UNAVAILABLE
+from registration.spark.sandbox import missing
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
+ROWS = 60
+_GIVEN_UP_SECONDS = 300
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("figure1"), ROWS, _free_ports())
+
+
+@pytest.fixture(scope="module")
+def providers(market: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """A and B, ready."""
+    with ExitStack() as stack:
+        found = {}
+        for name in "AB":
+            command = ["provider", "serve", str(market), name, "--insecure"]
+            found[name] = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "onyx", *command], text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                )
+            )  # fmt: skip
+            stack.callback(found[name].kill)
+        for process in found.values():
+            assert process.stdout is not None
+            assert any("ready" in line for line in process.stdout)
+        yield found
+
+
+def _asked(market: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "onyx", "query", QUERY, "--catalog", str(market)]
+    return subprocess.run(
+        [*command, "--insecure", "--json", *more],
+        capture_output=True, text=True, check=False, timeout=_GIVEN_UP_SECONDS,
+    )  # fmt: skip
+
+
+def _expected(market: Path) -> list[tuple[str, str, str, float]]:
+    """By the generator's own files, without SQL: title, supplier, kind and weight."""
+    lines = (market.parent / "R.csv").read_text().splitlines()[1:]
+    titles = {int(i): (int(s), title) for i, s, title in (line.split(",") for line in lines)}
+    found = []
+    for row in pq.read_table(market.parent / "T.parquet").to_pylist():
+        supplier, title = titles[row["r"]]
+        if supplier < 5:
+            parts = row["parts"] or ()
+            found += [(title, f"maker {supplier}", p["kind"], p["weight"]) for p in parts]
+    return sorted(found)
+
+
+def _places(node: dict[str, Any]) -> set[tuple[str, str]]:
+    found = {(node["operator"], node["cycle_provider"])}
+    return found.union(*map(_places, node["inputs"]))
+
+
+def test_explain_says_where_each_operator_is(market: Path) -> None:
+    done = _asked(market, "--explain")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    places = {(operator, uri.rpartition("#")[2]) for operator, uri in _places(said["root"])}
+    assert {("scan", "A"), ("wrap", "A"), ("scan", "B")} <= places
+    assert {("apply", "A"), ("apply", "B")} & places, "pictures are small before they are sent"
+    assert set(said["estimate"]) >= {"rows", "bytes_read", "bytes_moved", "cost", "seconds"}
+
+
+def test_the_answer_is_that_of_the_data_and_a_killed_provider_is_named(
+    market: Path, providers: dict[str, subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.parquet"
+    done = _asked(market, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    rows = pq.read_table(out).to_pylist()
+    assert sorted((r["title"], r["name"], r["kind"], r["weight"]) for r in rows) == _expected(
+        market
+    )
+    assert all(0 < len(row["small"]) < 64 * 64 for row in rows)
+    assert (last["rows"], last["complete"]) == (len(rows), True)
+    providers["B"].send_signal(signal.SIGKILL)
+    providers["B"].wait()
+    gone = _asked(market, "--out", str(tmp_path / "none.parquet"))
+    assert gone.returncode == EXIT_UNAVAILABLE, gone.stderr
+    assert "provider-away" in gone.stdout + gone.stderr
+    assert not (tmp_path / "none.parquet").exists()
