@@ -199,6 +199,34 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "topology check": (_line("TopologyChecked", "ok:bool file", but="..."),),
     "topology show": (_line("TopologyShown", "", "Of a file.", but="..."), as_shown(answers.Shape)),
     "topology apply": (_line("ShapeBegun", "event", of=answers.ShapeChange), _SETTLED),
+    "query": (
+        _line(
+            "QueryLine",
+            "rows:int? complete:bool? stopped:Any? actual:dict[str,Any]? bill:dict[str,float]?",
+            "A row by its columns; the last line has these fields.",
+            but="...",
+        ),
+        _line("QueryPlanShown", "query_plan estimate:dict[str,Any] root:dict[str,Any]"),
+    ),
+    "function pack": (_line("FunctionPacked", "name digest bytes:int"),),
+    "function sign": (_line("FunctionSigned", "name digest signer file"),),
+    "function verify": (_line("FunctionVerified", "name digest signer kind signature", but="..."),),
+    "function validate": (
+        _line(
+            "FunctionValidated",
+            "name digest passed:bool problems:list[str] measured:dict[str,float]? report?",
+        ),
+    ),
+    "provider check": (
+        _line(
+            "CatalogChecked",
+            "relations:int functions:int cycle_providers:int rules:int faults:int",
+        ),
+        _line("CatalogFault", of=Fault),
+    ),
+    **dict.fromkeys(("provider schema", "provider measure"), (_line("Turtle", "turtle"),)),
+    "provider serve": (_line("ProviderReady", "event at"),),
+    "provider list": (_line("ProviderListed", "entry", but="..."),),
     "token issue": (_ISSUED,),
     "token oidc": (_ISSUED,),
     "audit list": (_line("Audited", of=answers.AuditEntry, at=str),),

@@ -69,7 +69,7 @@ def add_parser(subparsers: Subparsers) -> None:
         ("list", "show what there is for queries, and where", run_list, CATALOG | AS),
     )
     for name, summary, run, takes in commands:
-        parser = add_verb(subverbs, name, summary, run, {**takes, **JSON} if takes else takes)
+        parser = add_verb(subverbs, name, summary, run, {**takes, **JSON})
         if run in (run_measure, run_serve):
             add_spark_arguments(parser)
 
@@ -118,8 +118,15 @@ def _tell_fault(arguments: argparse.Namespace, fault: Fault) -> None:
         print(fault if not fault.hint else f"{fault}\n    {fault.hint}", flush=True)
 
 
-def run_schema(_arguments: argparse.Namespace) -> None:
-    print(VOCABULARY.read_text(encoding="utf-8"), end="")
+def run_schema(arguments: argparse.Namespace) -> None:
+    _print_turtle(arguments, VOCABULARY.read_text(encoding="utf-8"))
+
+
+def _print_turtle(arguments: argparse.Namespace, text: str) -> None:
+    if arguments.json:
+        print_json({"turtle": text})
+    else:
+        print(text, end="", flush=True)
 
 
 def run_measure(arguments: argparse.Namespace) -> None:
@@ -139,7 +146,7 @@ def run_measure(arguments: argparse.Namespace) -> None:
         found += _measured(arguments, market, chosen)
     text = "\n".join(found)
     if arguments.out is None:
-        print(text, end="", flush=True)
+        _print_turtle(arguments, text)
         return
     with file_errors(arguments.out):
         write_atomically(arguments.out, text.encode(), mode=0o644)
