@@ -35,7 +35,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_USAGE, 400, "usage"),
         (EXIT_DATA, 400, "bad-argument bad-event-id bad-json no-tokens undecodable"),
         (EXIT_NO_PERMISSION, 401, "not-authenticated"),
-        (EXIT_NO_PERMISSION, 403, "cross-site no-plan not-allowed not-authorised other-owner"),
+        (EXIT_NO_PERMISSION, 403, "cross-site not-allowed not-authorised other-owner"),
         (EXIT_DATA, 404, "not-found unknown-backtest unknown-broker unknown-letter unknown-link"),
         (EXIT_DATA, 404, "unknown-node unknown-profile unknown-root unknown-source"),
         (EXIT_DATA, 404, "unknown-statistics unknown-taxonomy unknown-token unknown-verb"),
@@ -213,7 +213,12 @@ class ProfilesNotAccepted(RequestFailed):
 
 
 def exit_code_of(error: UserError | Refusal) -> int:
-    return error.exit_code if isinstance(error, UserError) else ending(error.said()[0])[0]
+    if isinstance(error, UserError):
+        return error.exit_code
+    code = error.said()[0]
+    if code == "no-plan" and getattr(error, "rule", None):  # of a query, which these rules forbid
+        return EXIT_NO_PERMISSION
+    return ending(code)[0]
 
 
 def leaves(error: BaseException) -> list[BaseException]:

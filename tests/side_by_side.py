@@ -25,17 +25,20 @@ TOGETHER = {  # each file belongs to the first that names it
     "faults": ("tests/survival/",),
 }
 APART = ("tests/simulation/",)
+FIRST = tuple(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql"))
+"""Of their group: their sessions have settings of their own, and end before the shared one begins.
+"""
 
 
 def longest_first(items: list[pytest.Item]) -> None:
     """Put tests into the order in which their groups are begun."""
     groups = list(TOGETHER)
 
-    def rank(item: pytest.Item) -> int:
+    def rank(item: pytest.Item) -> tuple[int, bool]:
         group = _group(item.nodeid)
         if group in groups:
-            return groups.index(group) - len(groups)
-        return 2 if group == item.nodeid else not item.get_closest_marker("slow")
+            return groups.index(group) - len(groups), not item.nodeid.startswith(FIRST)
+        return 2 if group == item.nodeid else not item.get_closest_marker("slow"), True
 
     items.sort(key=rank)
 
