@@ -319,7 +319,7 @@ class _Reader:
             self._wrap(kept, [], [within, *on])
         block.units, unit = [*kept.units, *nulled.units], 1 << len(kept.units)
         block.conditions, block.outer = kept.conditions, kept.outer
-        needed = block.bits(on)[0] & ~unit
+        needed = block.above_outer_joins(block.bits(on)[0] & ~unit)
         left = needed if needed and kind != "full" else unit - 1
         text = " AND ".join(f"({_flat(each)})" for each in on) or "true"
         block.outer.append(("left" if kind == "right" else kind, left, unit, text))
