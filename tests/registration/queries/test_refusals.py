@@ -37,12 +37,16 @@ def test_a_rule_is_named() -> None:
     ("code", "ending"),
     [
         ("syntax", 65), ("forbidden-sql", 65), ("over-limit", 65), ("not-certified", 65),
-        ("not-allowed", 77), ("no-plan", 77), ("provider-away", 69), ("no-resources", 75),
+        ("not-allowed", 77), ("no-plan", 65), ("provider-away", 69), ("no-resources", 75),
         ("function-failed", 70), ("function-over-cost", 70),
     ],
 )  # fmt: skip
 def test_the_command_line_ends_by_the_code(code: QueryCode, ending: int) -> None:
     assert exit_code_of(QueryRefused(code, "no")) == ending
+
+
+def test_a_query_without_a_plan_ends_by_whether_rules_forbid_it() -> None:
+    assert exit_code_of(QueryRefused("no-plan", "no", "urn:a#p1")) == 77
 
 
 def test_near_misses() -> None:
