@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from cryptography import x509
@@ -96,6 +97,43 @@ class SignatureCheck:
         if certificate.serial_number in self._revoked:
             raise NotAuthenticated(f"the certificate of {principal} is revoked")
         return principal
+
+
+class Signed(NamedTuple):
+    """Claims with the signature of their one text: JSON with sorted keys and without blanks."""
+
+    claims: dict[str, Any]
+    signature: Signature
+
+    @classmethod
+    def of(cls, claims: dict[str, Any], signer: Signer) -> Self:
+        return cls(claims, signer.sign(_canonical(claims)))
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """NotAuthenticated for a text that holds none."""
+        try:
+            said = json.loads(text)
+            signature = Signature(str(said["certificate"]), str(said["value"]))
+            return cls(dict(said["claims"]), signature)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise NotAuthenticated(f"no signed claims: {error}") from None
+
+    def text(self) -> str:
+        """As ``read`` takes it."""
+        said = {"claims": self.claims, **self.signature._asdict()}
+        return json.dumps(said, sort_keys=True) + "\n"
+
+    def signer(self, check: SignatureCheck) -> Principal:
+        """NotAuthenticated where the signature is not good, as ``check`` wants it."""
+        try:
+            return check.principal(_canonical(self.claims), self.signature)
+        except (ValueError, RecursionError) as error:  # not a number in claims, depth
+            raise NotAuthenticated(f"no signed claims: {error}") from None
+
+
+def _canonical(claims: dict[str, Any]) -> bytes:
+    return json.dumps(claims, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _principal(certificate: x509.Certificate) -> Principal:

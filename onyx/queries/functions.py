@@ -22,13 +22,13 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated, UnreadableInput, file_errors
-from onyx.identity.signing import Signature, SignatureCheck, Signer
+from onyx.identity.signing import SignatureCheck, Signed, Signer
 from overlay.link.principal import Principal
 from registration.queries.column_types import Columns, NoType, read_signature
 from registration.queries.providers import Function, FunctionProvider
@@ -162,56 +162,37 @@ def _refused(reason: str) -> QueryRefused:
 # --- signatures -----------------------------------------------------------------------------------
 
 
-class SignedFunction(NamedTuple):
+class SignedFunction(Signed):
     """``claims``: name, digest, signature and cost model, as the signer says them."""
-
-    claims: dict[str, Any]
-    signature: Signature
 
     @classmethod
     def make(
         cls, archive: FunctionArchive, cost: Mapping[str, float], signer: Signer
     ) -> SignedFunction:
-        claims = {
-            "digest": archive.digest,
-            "kind": archive.kind,
-            "name": archive.name,
-            "signature": archive.signature,
-            **{key: cost[key] for key in COST_MODEL if key in cost},
-        }
-        return cls(claims, signer.sign(canonical(claims)))
-
-    def text(self) -> str:
-        return json.dumps({"claims": self.claims, **self.signature._asdict()}, indent=1) + "\n"
+        said = {"kind": archive.kind, "name": archive.name, "signature": archive.signature}
+        model = {key: cost[key] for key in COST_MODEL if key in cost}
+        return cls.of({"digest": archive.digest, **said, **model}, signer)
 
     @classmethod
     def read(cls, text: str | bytes) -> SignedFunction:
         """QueryRefused ``bad-signature`` for a text that is none."""
         try:
-            said = json.loads(text)
-            signature = Signature(str(said["certificate"]), str(said["value"]))
-            return cls(dict(said["claims"]), signature)
-        except (ValueError, TypeError, KeyError, RecursionError):
+            return super().read(text)
+        except NotAuthenticated:
             reason = "no signature of a function"
             raise QueryRefused("bad-signature", reason, hint="onyx function sign") from None
 
     def check(self, archive: FunctionArchive, by: SignatureCheck) -> Principal:
         """The signer.  QueryRefused ``bad-digest`` where the zip is another one,
         ``bad-signature`` where the signature is not good."""
-        if self.claims.get("digest") != archive.digest:
-            reason = (
-                f"the zip has the digest {archive.digest}, signed is {self.claims.get('digest')}"
-            )
+        signed = self.claims.get("digest")
+        if signed != archive.digest:
+            reason = f"the zip has the digest {archive.digest}, signed is {signed}"
             raise QueryRefused("bad-digest", reason, archive.name)
         try:
-            return by.principal(canonical(self.claims), self.signature)
+            return self.signer(by)
         except NotAuthenticated as error:
             raise QueryRefused("bad-signature", str(error), archive.name) from None
-
-
-def canonical(claims: Mapping[str, Any]) -> bytes:
-    """The bytes that are signed: JSON with sorted keys and without blanks."""
-    return json.dumps(claims, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 # --- loading --------------------------------------------------------------------------------------

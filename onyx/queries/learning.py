@@ -109,13 +109,7 @@ def _archive_rows(relation: Relation, arguments: Arguments) -> float | None:
     files = ArchiveFiles.of(files_of(folder))
     said = dict(relation.options) | dict(arguments)
     names = {name.strip() for name in said.get("source", "").split(",")} - {""}
-    total = sum(
-        span.messages
-        for _, summary in files.files
-        if summary is not None
-        for source, span in summary.sources().items()
-        if not names or source in names
-    )
+    total = sum(s.messages for source, s in files.spans.items() if not names or source in names)
     profile = said.get("profile")
     if profile is None:
         return float(total)

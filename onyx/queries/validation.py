@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from onyx.errors import NotAuthenticated
-from onyx.identity.signing import Signature, SignatureCheck, Signer
-from onyx.queries.functions import FunctionArchive, canonical, digest_of
+from onyx.identity.signing import SignatureCheck, Signed, Signer
+from onyx.queries.functions import FunctionArchive, digest_of
 from overlay.link.principal import Principal
 from registration.queries.providers import NAMESPACE, Function
 from registration.queries.refusals import QueryRefused
+from registration.queries.stopped import QueryStopped
 from registration.spark.arrow_types import arrow_schema
-from registration.spark.function_runner import FunctionRunner, FunctionStopped, Used
+from registration.spark.function_runner import FunctionRunner, Used
 
 Reference = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 """Batches of the inputs to batches of the outputs, trusted by the validator."""
@@ -89,9 +90,7 @@ class SignedReport(NamedTuple):
 
     @classmethod
     def make(cls, report: Report, signer: Signer) -> SignedReport:
-        claims = report.claims(datetime.now(UTC))
-        signature = signer.sign(canonical(claims))
-        return cls(json.dumps({"claims": claims, **signature._asdict()}, sort_keys=True))
+        return cls(Signed.of(report.claims(datetime.now(UTC)), signer).text())
 
     @property
     def uri(self) -> str:
@@ -107,18 +106,10 @@ class SignedReport(NamedTuple):
         """The validator.  QueryRefused ``not-certified`` where the report is of another function or
         cost model, says that the function failed, or is not signed as ``by`` wants it."""
         try:
-            said = json.loads(self.text)
-            claims = said["claims"]
-            signer = by.principal(canonical(claims), Signature(said["certificate"], said["value"]))
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            RecursionError,
-            NotAuthenticated,
-        ) as e:
-            raise _not_certified(function, f"its report is not signed: {e}") from None
+            signed = Signed.read(self.text)
+            claims, signer = signed.claims, signed.signer(by)
+        except NotAuthenticated as error:
+            raise _not_certified(function, f"its report is not signed: {error}") from None
         if claims["digest"] != function.digest:
             raise _not_certified(function, f"its report is of {claims['digest']}")
         if claims["passed"] is not True:
@@ -169,8 +160,8 @@ def validate(
                 pass
             used = runner.used()
             problems += _over_model(function, used)
-    except FunctionStopped as error:
-        problems.append(str(error))
+    except QueryStopped as error:
+        problems.append(f"[{error.code}] {error.reason}")
     count = sum(batch.num_rows for batch in given)
     return Report(archive, function, said, count, seed, used, tuple(problems))
 

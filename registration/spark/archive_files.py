@@ -16,6 +16,7 @@ from overlay.archive_file import (
     Member,
     Span,
     Summary,
+    add_spans,
     rank_of,
     rows_of_file,
     summary_of,
@@ -63,9 +64,18 @@ class ArchiveFiles:
         return cls(tuple(found))
 
     @property
+    def spans(self) -> dict[str, Span]:
+        """The messages by source, of files with a summary."""
+        found: dict[str, Span] = {}
+        for _, summary in self.files:
+            if summary is not None:
+                add_spans(found, summary.sources())
+        return found
+
+    @property
     def messages(self) -> int:
         """How many there are, of files with a summary."""
-        return sum(summary.messages for _, summary in self.files if summary is not None)
+        return sum(span.messages for span in self.spans.values())
 
     def sample(self, most: int, least: int | None = None) -> list[ArchivedMessage] | None:
         """At most so many messages, each as likely as any other; None where the summaries have

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
 
 from registration.queries.refusals import QueryRefused
+from registration.queries.sql_types import parsed
 
 _PLAIN = {
     exp.DataType.Type.BOOLEAN: pa.bool_(), exp.DataType.Type.TINYINT: pa.int8(),
@@ -31,12 +31,14 @@ def arrow_schema(columns: Iterable[tuple[str, str]]) -> pa.Schema:
 
 
 def arrow_type(ddl: str) -> pa.DataType:
+    found = parsed(ddl)
     try:
-        found = sqlglot.parse_one(ddl, into=exp.DataType, read="spark")
-        return _of(found)
-    except (sqlglot.errors.SqlglotError, KeyError, ValueError, AttributeError):
-        hint = "a type of Spark's DDL, as STRING or ARRAY<STRUCT<name: STRING>>"
-        raise QueryRefused("syntax", f"no type: {ddl!r}", hint=hint) from None
+        if found is not None:
+            return _of(found)
+    except (KeyError, ValueError, AttributeError):
+        pass
+    hint = "a type of Spark's DDL, as STRING or ARRAY<STRUCT<name: STRING>>"
+    raise QueryRefused("syntax", f"no type: {ddl!r}", hint=hint)
 
 
 def _of(found: exp.DataType) -> pa.DataType:

@@ -30,7 +30,6 @@ from registration.spark.archive_files import files_of
 from registration.spark.function_runner import (
     Work,
     scalar_function,
-    stopped_function,
     table_function,
 )
 from registration.spark.receive_source import FORMAT, ReceiveSource, Stream
@@ -210,12 +209,8 @@ class FragmentJob:
     def _stopped(self, error: Exception) -> QueryStopped:
         if isinstance(error, QueryStopped):
             return error
-        found, of_function = stopped_in(str(error)), stopped_function(str(error))
-        if found is not None:
-            return found
-        if of_function is not None:
-            return QueryStopped(of_function.code, of_function.reason, self.fragment.site.uri)
-        return QueryStopped("failed", _reason(error), self.fragment.site.uri)
+        found = stopped_in(str(error))
+        return found or QueryStopped("failed", _reason(error), self.fragment.site.uri)
 
 
 def query_session(session: Session) -> Session:

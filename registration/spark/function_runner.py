@@ -19,7 +19,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import resource
 import select
 import subprocess
@@ -37,6 +36,7 @@ import pyarrow as pa
 
 from registration.queries.providers import Function
 from registration.queries.refusals import QueryRefused
+from registration.queries.stopped import QueryStopped
 from registration.spark import sandbox_process as process
 from registration.spark.arrow_types import arrow_schema
 from registration.spark.sandbox import missing
@@ -59,21 +59,6 @@ _BEGIN = (
     "import sys, json; sys.path[:0] = json.loads(sys.argv[1]); "
     "from registration.spark.sandbox_process import main; main()"
 )
-
-
-class FunctionStopped(Exception):
-    """A function that failed or went over its cost model.  ``str()`` starts with the code in
-    brackets, so that ``stopped_function`` finds it in a stack of Spark."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(f"[{code}] {reason}")
-        self.code, self.reason = code, reason
-
-
-def stopped_function(text: str) -> FunctionStopped | None:
-    """The ``FunctionStopped`` of a worker, from the text of Spark's exception."""
-    found = re.search(r"FunctionStopped: \[(function-[a-z-]+)\] (.*)", text)
-    return FunctionStopped(found[1], found[2]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +95,7 @@ class FunctionRunner:
 
     def __init__(self, work: Work) -> None:
         """QueryRefused ``no-resources`` where the machine cannot enforce the sandbox and the work
-        is not ``weak``; FunctionStopped where the function cannot be imported."""
+        is not ``weak``; QueryStopped where the function cannot be imported."""
         lacking = missing()
         if lacking and not work.weak:
             reason = f"this machine cannot enforce the sandbox of functions: {', '.join(lacking)}"
@@ -279,7 +264,7 @@ class FunctionRunner:
         return data
 
     def _wait(self, end: int, event: int) -> None:
-        """Until the pipe is ready; FunctionStopped once the function has used up what it may."""
+        """Until the pipe is ready; QueryStopped once the function has used up what it may."""
         poll = select.poll()
         poll.register(end, event)
         last = time.monotonic() + PATIENCE_SECONDS
@@ -290,11 +275,14 @@ class FunctionRunner:
             if time.monotonic() > last:
                 raise self._over(f"nothing came for {PATIENCE_SECONDS:g} s")
 
-    def _over(self, reason: str) -> FunctionStopped:
-        return FunctionStopped("function-over-cost", f"{self._function.name}: {reason}")
+    def _over(self, reason: str) -> QueryStopped:
+        return self._stopped("function-over-cost", reason)
 
-    def _failed(self, reason: str) -> FunctionStopped:
-        return FunctionStopped("function-failed", f"{self._function.name}: {reason}")
+    def _failed(self, reason: str) -> QueryStopped:
+        return self._stopped("function-failed", reason)
+
+    def _stopped(self, code: str, reason: str) -> QueryStopped:
+        return QueryStopped(code, f"{self._function.name}: {reason}", self._function.uri)
 
     def close(self) -> None:
         """Kill the process and wait for its end."""
@@ -349,11 +337,14 @@ def _close_all() -> None:
 
 
 def _run_kept(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """RuntimeError with a text that ``stopped_in`` reads, since Spark passes on texts alone."""
     key = work.key
     try:
         yield from _runner(work).run(batches)
-    except BaseException:
+    except BaseException as error:
         _RUNNERS.pop(key, None)
+        if isinstance(error, QueryStopped):
+            raise RuntimeError(error.marked()) from None
         raise
 
 

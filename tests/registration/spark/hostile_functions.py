@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from registration.queries.providers import Function
-from registration.spark.function_runner import FunctionRunner, FunctionStopped, Work
+from registration.queries.stopped import QueryStopped
+from registration.spark.function_runner import FunctionRunner, Work
 
 COPY = Function(
     *("urn:copy", "copy", "urn:provider", "scalar", (("text", "STRING"),), (("", "STRING"),)),
@@ -138,14 +139,14 @@ def outcomes(attempts: Mapping[str, str]) -> dict[str, str]:
     return dict(zip(attempts, answer.column(0).to_pylist(), strict=True))
 
 
-def stopped(body: str) -> FunctionStopped | None:
+def stopped(body: str) -> QueryStopped | None:
     """The end of a function with this body over two rows, None where it did its work."""
     module = f"import ctypes, os, pyarrow as pa\ndef work(given):\n    {body}\n"
     batch = pa.record_batch([pa.array(["a", "b"])], ["text"])
     try:
         with FunctionRunner(Work(COPY, zipped(module), "hostile:work")) as runner:
             list(runner.run([batch]))
-    except FunctionStopped as error:
+    except QueryStopped as error:
         return error
     return None
 

@@ -13,12 +13,11 @@ import pytest
 
 from registration.queries.providers import Function
 from registration.queries.refusals import QueryRefused
+from registration.queries.stopped import QueryStopped, stopped_in
 from registration.spark import function_runner
 from registration.spark.function_runner import (
     FunctionRunner,
-    FunctionStopped,
     Work,
-    stopped_function,
 )
 from registration.spark.sandbox import missing
 from tests.registration.spark import hostile_functions
@@ -58,9 +57,7 @@ def test_a_function_that_does_not_keep_to_its_signature_or_cost_is_stopped(name:
     assert stopped is not None
     assert stopped.code == code, stopped
     assert said in stopped.reason
-    assert str(stopped_function(f"stack\nFunctionStopped: {stopped}\n  at org.apache")) == str(
-        stopped
-    )
+    assert str(stopped_in(f"stack\n{stopped.marked()}\n  at org.apache")) == str(stopped)
 
 
 TABLE = Function(
@@ -100,7 +97,7 @@ def test_a_table_function_gives_rows_of_its_signature_and_a_process_serves_again
 
 
 def test_nothing_of_a_function_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FunctionStopped, match="No module named 'nothing'"):
+    with pytest.raises(QueryStopped, match="No module named 'nothing'"):
         FunctionRunner(Work(COPY, zipped(""), "nothing:work"))
     monkeypatch.setattr(function_runner, "missing", lambda: ("Landlock",))
     with pytest.raises(QueryRefused, match="cannot enforce the sandbox of functions: Landlock"):
