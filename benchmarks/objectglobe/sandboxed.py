@@ -1,4 +1,4 @@
-"""What the sandbox costs a row, and whether anything gets out of it.
+"""The cost of the sandbox a row, and attempts to get out of it.
 
 A function that cuts texts of 4 KB runs in its sandbox and, beside it, in this process as a bare UDF
 would; processor time of both processes.

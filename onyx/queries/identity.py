@@ -1,4 +1,4 @@
-"""Who asks a query, or executes it, by a file of credentials of a network."""
+"""The identity of a process that asks or executes queries, by its file of credentials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onyx.identity.signing import Signer
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: ``signer`` None: anonymous.  ``authority``: the certificate, in PEM, by which the
+    """``signer`` None: an anonymous user.  ``authority``: the certificate, in PEM, by which the
     cycle providers of ``network`` are known, "" without TLS."""
 
     signer: Signer | None = None

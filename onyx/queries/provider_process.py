@@ -2,7 +2,7 @@
 
 A query plan is *plugged* first (seed 001, 2.1 step 3): the provider checks its signature and its
 own rules, never those that the plan was made by, takes relations, functions and addresses from its
-own catalog, holds the memory and makes Spark check the SQL.  Then whoever receives the rows of a
+own catalog, holds the memory and makes Spark check the SQL.  Then the receiver of the rows of a
 fragment asks for them with a ticket, and Spark executes the fragment while they are taken.
 
 ===========  ==================================  =================================================
@@ -108,7 +108,7 @@ def plug_in(market: Market, store: FunctionStore, *, weak: bool = False) -> Plug
 
 
 class CycleService:
-    """What a cycle provider does, without a connection."""
+    """The work of a cycle provider, without a connection."""
 
     def __init__(
         self, own: CycleProvider, market: Market, session: Session, gate: Gate, peers: Peers,

@@ -26,8 +26,8 @@ SUFFIXES = (".parquet", ".csv", ".jsonl", ".arrow")
 
 @contextmanager
 def result_file(path: Path, schema: pa.Schema) -> Iterator[Write]:
-    """What writes batches into a file of the kind that its suffix says, which has its name when
-    the block has ended well.  UsageError for another suffix, UnwritableOutput."""
+    """A function that writes batches into a file of the kind that its suffix says; the file has its
+    name when the block has ended well.  UsageError for another suffix, UnwritableOutput."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: expected a name with {', '.join(SUFFIXES)}")
     with file_errors(path):

@@ -9,7 +9,7 @@ option            says
 ``token``         name of an environment variable, or file, that has the secret of a token there
 ================  ============================================================================
 
-Options go to the workers, files and secrets do not: they are read by whoever connects.
+Options go to the workers, files and secrets do not: the process that connects reads them.
 """
 
 from __future__ import annotations

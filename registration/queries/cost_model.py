@@ -24,7 +24,7 @@ _WIDTH = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a unit of money and a second of a machine's work count in the choice of a plan."""
+    """The weights of a unit of money and of a second of work in the choice of a plan."""
 
     money: float = 1.0
     seconds: float = 0.01

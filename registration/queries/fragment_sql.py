@@ -205,7 +205,7 @@ class _Maker:
         return rows
 
     def _receive(self, send: PlanNode, graph: QueryGraph) -> _Rows:
-        """What another fragment sends; only columns that anything above asks for."""
+        """The rows that another fragment sends; only columns that anything above asks for."""
         maker = _Maker(self.made, send.inputs[0])
         rows = maker.rows(send.inputs[0], graph)
         columns = rows.columns

@@ -1,4 +1,4 @@
-"""What the names in a query mean: each column gets its unit and its type, or its place is refused.
+"""Names in a query: each column gets its unit and its type, or its place is refused.
 
 The tree is changed in place: stars become columns, columns are qualified, named windows are written
 where they are used.  Found out for later, in ``meta`` of nodes (plain values, so copies have it):
@@ -555,7 +555,7 @@ class Names:
         raise self._text.refuse("unknown-function", reason, node, hint)
 
     def functions(self, node: exp.Anonymous) -> tuple[Function, ...]:
-        """Those of the call's name that take its arguments; QueryRefused where none does."""
+        """Functions of the call's name that take its arguments; QueryRefused where none does."""
         known = self._market.functions_named(node.name)
         given = [type_of(each) for each in node.expressions]
         fit = tuple(

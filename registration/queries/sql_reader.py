@@ -85,7 +85,7 @@ def _flat(node: exp.Expr) -> str:
 
 @dataclass(slots=True)
 class _Block:
-    """What a FROM and its conditions have come to; bits of units and steps are places."""
+    """A FROM and its conditions so far; bits of units and steps are places."""
 
     units: list[Unit] = field(default_factory=list)
     conditions: list[exp.Expr] = field(default_factory=list)

@@ -80,7 +80,7 @@ class Work:
 
 
 class Used(NamedTuple):
-    """What a function has taken so far: rows and bytes both ways, seconds of processor, and
+    """The use of a function so far: rows and bytes both ways, seconds of processor, and
     megabytes at most on top of those of the idle process."""
 
     rows: float
@@ -323,7 +323,7 @@ _RUNNERS: dict[str, FunctionRunner] = {}
 
 
 def _runner(work: Work) -> FunctionRunner:
-    """That of this worker process, started by its first batch."""
+    """The runner of this worker process, started by its first batch."""
     if not _RUNNERS:
         atexit.register(_close_all)
     if work.key not in _RUNNERS:

@@ -87,7 +87,7 @@ class Stream:
 
 
 class ReceiveSource(DataSource):
-    """What Spark makes of ``spark.read.format("onyx_receive")``; ``schema`` is to be given."""
+    """The source of ``spark.read.format("onyx_receive")``; ``schema`` is to be given."""
 
     @classmethod
     def name(cls) -> str:

@@ -198,7 +198,7 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
 
 
 def _implied(part: Expression, level: int) -> Iterator[Asked]:
-    """What a condition asks for that can be looked up: few elements are verified then."""
+    """Conditions that can be looked up in place of one: few elements are verified then."""
     for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
