@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import locale
 import math
+import signal
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from importlib import import_module
@@ -22,6 +23,10 @@ from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_p
 from tests.postgres import Postgres, running_postgres
 
 LOCALE = locale.setlocale(locale.LC_ALL)
+
+# A shell in the background starts processes that ignore Ctrl-C, and so do all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

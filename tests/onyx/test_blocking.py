@@ -71,7 +71,7 @@ def test_a_wait_that_ctrl_c_interrupts_loses_nothing(registration: str) -> None:
         results = user.results(user.add_profile("//late").id)
         main = threading.main_thread().ident
         assert main is not None
-        ctrl_c = threading.Timer(2.0, signal.pthread_kill, (main, signal.SIGINT))
+        ctrl_c = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
         ctrl_c.start()
         with pytest.raises(KeyboardInterrupt):
             next(results)
