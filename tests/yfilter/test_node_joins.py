@@ -3,7 +3,6 @@ compiled engine, and yet what Saxon, libxml2 and the interpreter find pair by pa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from random import Random
@@ -223,7 +222,5 @@ def test_a_matcher_without_limits_has_a_bound_on_work() -> None:
     profile = "//order[every $a in item, $b in item satisfies $a is $b or $a/@no != $b/@no]"
     matcher = Matcher()
     matcher.add(profile)
-    began = time.thread_time()
     (delivered,) = matcher.deliver(parse_text(order(3_000)))
     assert delivered.exceeded is not None and delivered.exceeded.code == "too-many-visits"
-    assert time.thread_time() - began < 5
