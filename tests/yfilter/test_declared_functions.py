@@ -106,6 +106,27 @@ def test_a_function_without_an_end_is_a_limit(function: str) -> None:
     assert sys.getrecursionlimit() == before
 
 
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        ("declare function local:f() { if (//none) then local:f() else count(//a) };", b"<r>2</r>"),
+        ("declare function local:f() { (//none[local:f()]/local:f(), //a)[1]/@n };", b'<r n="1"/>'),
+        (
+            (
+                "declare function local:f() { if (//none) then sum(local:g()) else 3 }; "
+                "declare function local:g() { count(//a[count(local:f()) > 1]) };"
+            ),
+            b"<r>3</r>",
+        ),
+    ],
+)
+def test_a_call_that_needs_nothing_but_the_message_may_call_itself(
+    function: str, wanted: bytes
+) -> None:
+    """One value for all who ask, found by operators that all of them have."""
+    assert results(f"{function} <r>{{local:f()}}</r>", b'<a n="1"><a/></a>') == [wanted]
+
+
 def test_calls_in_calls_are_bounded_by_an_option() -> None:
     text = (
         "declare function local:f($n) { if ($n > 0) then 1 + local:f($n - 1) else 0 }; "

@@ -272,6 +272,7 @@ class Compiler:
         self._strict = strict
         self.nowhere = items.NoContext(self._scratch)  # the context where there is none at all
         self._is_apart = False  # within ``_apart``
+        self._is_within = False  # a function, which may call itself
         self._calls = 0
         self._depth = items.Depth()
         self._cells: list[Bound] = []  # the variables of the function that is compiled
@@ -309,6 +310,8 @@ class Compiler:
 
     def _part(self, expression: ast.Expression, scope: Scope) -> op.Operator:
         """As ``operator``, shared where it depends on the message alone."""
+        if self._calls_back(expression):
+            return self.operator(expression, scope)
         if (
             self._is_shared(expression) and not isinstance(expression, ast.Literal | ast.Sequence)
         ) or (not self._strict and _is_aggregate(expression) and "." not in scope):
@@ -328,7 +331,14 @@ class Compiler:
         """Whether all who ask for it are to have one value; within ``try`` only a declared variable
         is, whose nodes are the same each time."""
         is_variable = isinstance(expression, ast.UserCall) and expression.is_variable
-        return (is_variable or not self._strict) and _is_shared(expression)
+        is_apart = not (self._strict or self._calls_back(expression))
+        return (is_variable or is_apart) and _is_shared(expression)
+
+    def _calls_back(self, expression: ast.Expression) -> bool:
+        """Whether it may call the function that is being compiled.  A shared operator has a
+        compiler of its own, which would compile that function again, and so on."""
+        parts = expression.within() if self._is_within else ()
+        return any(isinstance(one, ast.UserCall) and not one.is_variable for one in parts)
 
     def _variable(self) -> op.Variable:
         self._cells.append(op.Variable())
@@ -466,7 +476,7 @@ class Compiler:
 
     def _given(self, expression: ast.Expression, scope: Scope) -> op.Nodes:
         """``_nodes``; those that depend on the message alone are found once for all who ask."""
-        if expression.stands_alone() and not self._strict:
+        if expression.stands_alone() and not (self._strict or self._calls_back(expression)):
             once = self._holder.shared(expression)
             if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Path):
                 return once.operand
@@ -817,6 +827,7 @@ class Compiler:
         if key not in self._functions:
             declared = _declaration(call)
             outer, self._cells = self._cells, []
+            was_within, self._is_within = self._is_within, True
             parameters = [self._items() for _ in declared.parameters]
             body = changed(declared.body, lambda part: _with_library(part, call.library))
             function = items.Function(declared, parameters, _height(body))
@@ -825,6 +836,7 @@ class Compiler:
             bound = dict(zip(names, parameters, strict=True))
             function.body = self.operator(body, {".": self._no_context(), **bound})
             function.cells, self._cells = self._cells, outer
+            self._is_within = was_within
         return items.Called(self._scratch, self._depth, self._functions[key][1], arguments)
 
     def _inlined(self, call: ast.UserCall, scope: Scope) -> op.Operator:
@@ -1043,10 +1055,9 @@ class Compiler:
             if isinstance(part, str):
                 return part
             operator = self._constructed_part(part, scope)
-            if isinstance(operator, returns.ElementOf):
-                parts.update(operator.items_of.parts)
-            else:
-                parts[id(part)] = operator
+            parts[id(part)] = operator
+            if isinstance(operator, returns.ElementOf) and isinstance(part, ast.Constructor):
+                parts.update(operator.items_of.parts)  # it is written with this one
             return returns.Decisive(operator) if id(part) in decisive else operator
 
         values = [[compiled(part) for part in value] for _, value in expression.attributes]

@@ -84,3 +84,16 @@ def test_a_node_without_a_parent_is_a_tree(alone: str) -> None:
 def test_trees_sort_behind_the_message_as_steps_first_lead_into_them() -> None:
     made = "let $x := <x><y>1</y></x>, $z := <z><y>2</y></z> return ($z/y | /r/a[2]/b | $x/y)"
     assert outcome(made) == ["5", "2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        ("<e q='1{<a>{2, 3}</a>}{<a>4</a>}5'/>/@q", ["12 345"]),
+        ("<e q='{<e q=\"5\"/>}'/>/@q", [""]),
+        ("declare function local:f() { <a>{1}</a> }; <e>{local:f()}{text {2}}</e>", ["12"]),
+        ("element e { <a>{/r/a[2]/b/text()}</a>, local-name(/*) }", ["5r"]),
+    ],
+)
+def test_trees_hold_trees_wherever_an_expression_may_stand(made: str, wanted: list[str]) -> None:
+    assert outcome(made) == outcome(made, by_oracle=True) == wanted
