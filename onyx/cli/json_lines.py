@@ -202,8 +202,10 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "query": (
         _line(
             "QueryLine",
-            "rows:int? complete:bool? stopped:Any? actual:dict[str,Any]? bill:dict[str,float]?",
-            "A row by its columns; the last line has these fields.",
+            "rows:int? complete:bool? stopped:Any? actual:dict[str,Any]? bill:dict[str,float]? "
+            "published:dict[str,int]?",
+            "A row by its columns, or a row that a source may not publish; the last line has these "
+            "fields.",
             but="...",
         ),
         _line("QueryPlanShown", "query_plan estimate:dict[str,Any] root:dict[str,Any]"),

@@ -33,6 +33,11 @@ def add_network_arguments(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group("network")
     who = f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)"
     add_arguments(options, {"--credentials FILE": who})
+    add_network_choice(options)
+
+
+def add_network_choice(options: argparse._ArgumentGroup) -> None:
+    """The options of ``registration_address``."""
     which = {
         "--registration HOST:PORT": "where the registration service listens (default: "
         f"${VARIABLE})",

@@ -11,16 +11,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onyx.cli.network_option import add_network_choice, context_of, registration_address
 from onyx.cli.provider import AS, CATALOG, catalog_of
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments
 from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table
 from onyx.cli.verb import JSON, Subparsers, add_verb
-from onyx.errors import EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE, UsageError
 from registration.queries.quality import LIMITS, Quality
 
 if TYPE_CHECKING:
     from onyx.queries.planning import QueryPlan
+    from onyx.queries.published_rows import PublishedRows
     from onyx.queries.session import Run, Session
+    from onyx.spark.network import Network
+    from onyx.spark.publishing import RowRefused
 
 DETAILS = f"""\
 The relations and functions of a catalog are named in Spark's SQL as PROVIDER.RELATION
@@ -31,12 +35,18 @@ The plan is signed by --credentials; without any one is anonymous, and gets what
 public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[:4])},
 {", ".join(LIMITS[4:])}. docs/queries.md has more.
 
+With --publish each row is a message of a source of the network (--registration, --topology,
+--context), once, however often the query is asked: as an element, or, of a result with
+the column message, as that with its key, media_type and headers. Refused rows are named,
+the others are published; exit code 65.
+
 {SPARK_HELP}"""
 
 EXAMPLES = """\
   onyx query 'SELECT title FROM A.R WHERE id < 10' --catalog market.ttl
   onyx query report.sql --catalog market.ttl --explain
   onyx query report.sql --catalog market.ttl --limit cost=0.5 --soft seconds=60 --out r.parquet
+  onyx query report.sql --catalog market.ttl --publish reports --registration 127.0.0.1:7200
 """
 PROGRESS_SECONDS = 2.0
 PATH_MAX = 1_024  # characters; what is longer is no file
@@ -51,6 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--limit NAME=NUMBER...": "refuse or stop the query beyond it; repeatable",
         "--soft NAME=NUMBER...": "a limit that may be passed, which is said then",
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
+        "--publish SOURCE": "publish the rows as this source, by its id or name",
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
         "--insecure": "cycle providers of this machine, without TLS and signatures",
@@ -61,10 +72,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(
         *(subparsers, "query", "", run, takes), details=DETAILS, examples=EXAMPLES, kinds=kinds
     )
+    add_network_choice(parser.add_argument_group("network"))
     add_spark_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.out is not None and arguments.publish is not None:
+        raise UsageError("rows go into --out FILE, or to --publish SOURCE")
     sql, quality = _text(arguments.query), Quality.parse(arguments.limit, arguments.soft)
     with catalog_of(arguments) as catalog:
         market = catalog.market_for(sql)
@@ -89,11 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         learned=arguments.learn,
     ) as session:
         try:
-            found = _executed(arguments, session, session.plan(sql, quality))
+            return _executed(arguments, session, session.plan(sql, quality))
         except QueryStopped as stopped:
             say(str(stopped))
             return EXIT_UNAVAILABLE if stopped.code == "provider-away" else EXIT_SOFTWARE
-    return EXIT_OK if found.complete else EXIT_SOFTWARE
 
 
 def _text(given: str) -> str:
@@ -118,23 +131,49 @@ def _explain(arguments: argparse.Namespace, plan: QueryPlan) -> None:
         say(str(passed))
 
 
-def _executed(arguments: argparse.Namespace, session: Session, plan: QueryPlan) -> Run:
+def _executed(arguments: argparse.Namespace, session: Session, plan: QueryPlan) -> int:
+    publishing = None if arguments.publish is None else _publishing(arguments, plan.sql)
     for passed in plan.passed:
         say(str(passed))
     found = session.run(plan)
     try:
         with _progress(arguments, found):
-            _written(arguments, found)
+            _written(arguments, found, publishing)
     finally:
-        _tell(arguments, found)
-    return found
+        _tell(arguments, found, publishing)
+    if not found.complete:
+        return EXIT_SOFTWARE
+    return EXIT_DATA if publishing is not None and publishing.counts["refused"] else EXIT_OK
 
 
-def _written(arguments: argparse.Namespace, found: Run) -> None:
+def _publishing(arguments: argparse.Namespace, sql: str) -> PublishedRows:
+    from onyx.queries.published_rows import PublishedRows  # noqa: PLC0415 - clients of networks
+
+    def tell(refused: RowRefused) -> None:
+        if arguments.json:
+            print_json(refused.fault.facts())
+        say(str(refused))
+
+    return PublishedRows(_network(arguments), arguments.publish, sql, tell)
+
+
+def _network(arguments: argparse.Namespace) -> Network:
+    """The network that is named, and who asks there."""
+    from onyx.spark.network import Network  # noqa: PLC0415 - clients of networks
+
+    credentials = arguments.credentials or context_of(arguments).credentials_file
+    return Network(registration_address(arguments), str(credentials or ""))
+
+
+def _written(arguments: argparse.Namespace, found: Run, publishing: PublishedRows | None) -> None:
     from onyx.queries.result_files import json_lines, plain, result_file  # noqa: PLC0415
 
     with ExitStack() as stack:
-        if arguments.out is not None:
+        if publishing is not None:
+            stack.enter_context(publishing)
+            for batch in found:
+                publishing.write(batch)
+        elif arguments.out is not None:
             write = stack.enter_context(result_file(arguments.out, found.schema))
             for batch in found:
                 write(batch)
@@ -166,19 +205,19 @@ def _progress(arguments: argparse.Namespace, found: Run) -> Iterator[None]:
         thread.join()
 
 
-def _tell(arguments: argparse.Namespace, found: Run) -> None:
+def _tell(arguments: argparse.Namespace, found: Run, publishing: PublishedRows | None) -> None:
     """The last line."""
     actual, bill, stopped = found.actual, found.bill, found.stopped
+    published = None if publishing is None else dict(publishing.counts)
     if arguments.json:
-        print_json(
-            {
-                "rows": actual.rows,
-                "complete": found.complete,
-                "stopped": stopped.fault.facts() if stopped else None,
-                "actual": asdict(actual),
-                "bill": dict(bill),
-            }
-        )
+        facts = {
+            "rows": actual.rows,
+            "complete": found.complete,
+            "stopped": stopped.fault.facts() if stopped else None,
+            "actual": asdict(actual),
+            "bill": dict(bill),
+        }
+        print_json(facts if published is None else {**facts, "published": published})
         return
     parts = ", ".join(f"{uri} {money:.6g}" for uri, money in bill.items())
     said = (
@@ -186,3 +225,6 @@ def _tell(arguments: argparse.Namespace, found: Run) -> None:
         f"{actual.bytes_moved:,} moved"
     )
     say(f"{said}; cost {actual.cost:.6g} ({parts})" if parts else said)
+    if published is not None:
+        each = ", ".join(f"{count:,} {what}" for what, count in published.items())
+        say(f"published by {arguments.publish}: {each}")

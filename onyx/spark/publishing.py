@@ -33,8 +33,8 @@ from __future__ import annotations
 import logging
 import sys
 import uuid
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -195,7 +195,7 @@ class Publishing(AtWorker, DataSourceStreamArrowWriter, DataSourceArrowWriter):
             _check_columns(schema)
             asked = self._asked = _Asked.of(options)
             self._run = "" if is_stream else uuid.uuid4().hex
-            _check_source(asked.network, asked.source)
+            check_source(asked.network, asked.source)
 
     def write(self, iterator: Iterator[Batch]) -> Staged:
         task = import_module("pyspark").TaskContext.get()
@@ -209,7 +209,7 @@ class Publishing(AtWorker, DataSourceStreamArrowWriter, DataSourceArrowWriter):
             staged.file = str(folder / uuid.uuid4().hex)
         with told_alone(), _Stage(staged, f"partition {task.partitionId()}") as stage:
             for given in iterator:
-                for row in _rows_of(given, keyed=not query):
+                for row in rows_of(given, keyed=not query):
                     stage.add(row)
         return staged
 
@@ -256,7 +256,7 @@ def _check_columns(schema: Any) -> None:
 
 
 @cache
-def _check_source(network: Network, source: str) -> None:
+def check_source(network: Network, source: str) -> None:
     """Once in a process; NotAuthenticated, NetworkUnreachable, RequestFailed."""
     with network.shown(), RegistrationClient(network.registration) as client:
         client.ask(SourceShow(source=source))
@@ -265,7 +265,7 @@ def _check_source(network: Network, source: str) -> None:
 # -- staging, in the executors
 
 
-def _rows_of(batch: Batch, *, keyed: bool) -> Iterator[Row]:
+def rows_of(batch: Batch, *, keyed: bool) -> Iterator[Row]:
     """The rows of a batch of Arrow; with ``keyed`` none needs a digest."""
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
     none = [None] * batch.num_rows
@@ -339,15 +339,30 @@ def _publish(asked: _Asked, parts: Sequence[Staged]) -> None:
     connection = _kept.pop(by, None) if is_kept else None
     if connection is not None:
         with suppress(UserError):
-            connection.publish(_Publisher(asked, parts))
+            _publish_by(connection, asked, parts)
             _kept[by] = connection
             return
-    connection = _Connection(asked)
-    connection.publish(_Publisher(asked, parts))
+    connection = Connection(*by)
+    _publish_by(connection, asked, parts)
     if is_kept:
         _kept[by] = connection
     else:
         connection.close()
+
+
+def _publish_by(connection: Connection, asked: _Asked, parts: Sequence[Staged]) -> None:
+    def refuse(refused: RowRefused) -> None:
+        if asked.mode == "FAILFAST":
+            raise refused
+
+    publisher = Publisher(refuse)
+    rows = chain.from_iterable(
+        publisher.keyed(part.read(), f"{part.query}/{part.batch}", f"partition {number}, row")
+        for number, part in enumerate(parts)
+    )
+    connection.publish(publisher, rows)
+    if refused := publisher.counts["refused"]:
+        log.warning("%s: %d messages were refused", asked.source, refused)
 
 
 def _is_worker() -> bool:
@@ -357,31 +372,34 @@ def _is_worker() -> bool:
     return spec is not None and spec.name == "pyspark.daemon"
 
 
-Job: TypeAlias = "tuple[_Publisher, Future[None]]"
+Placed: TypeAlias = "tuple[str, Publication]"
+"""A row as it is published, with its place."""
+Job: TypeAlias = "tuple[Publisher, Iterable[Placed], Future[None]]"
 
 
-class _Connection:
+class Connection:
     """A source at its root broker in a task of its own, until the first failure."""
 
-    def __init__(self, asked: _Asked) -> None:
-        self._asked = asked
+    def __init__(self, network: Network, source: str) -> None:
+        self._network, self._source = network, source
         self._given, self._taken = anyio.create_memory_object_stream[Job](1)
         self._portal = PORTALS.__enter__()
         self._life = self._portal.start_task_soon(self._live)
 
     async def _live(self) -> None:
-        network, source = self._asked.network, self._asked.source
-        with self._taken, network.shown():
-            where = network.registration
-            async with DataSource(where, source, patience_seconds=PATIENCE_SECONDS) as connected:
-                async for publisher, done in self._taken:
-                    await publisher.publish(connected)
+        with self._taken, self._network.shown():
+            where = self._network.registration
+            async with DataSource(
+                where, self._source, patience_seconds=PATIENCE_SECONDS
+            ) as connected:
+                async for publisher, rows, done in self._taken:
+                    await publisher.publish(connected, rows)
                     done.set_result(None)
 
-    def publish(self, publisher: _Publisher) -> None:
+    def publish(self, publisher: Publisher, rows: Iterable[Placed]) -> None:
         """RowRefused, or the network's refusal; it is of no use any more then."""
         done = Future[None]()
-        self._portal.call(self._given.send_nowait, (publisher, done))
+        self._portal.call(self._given.send_nowait, (publisher, rows, done))
         wait([done, self._life], return_when=FIRST_COMPLETED)
         if not done.done():
             self.close()
@@ -395,46 +413,49 @@ class _Connection:
             PORTALS.__exit__(None, None, None)
 
 
-_kept: dict[tuple[Network, str], _Connection] = {}
+_kept: dict[tuple[Network, str], Connection] = {}
 
 
-class _Publisher:
-    """Publishes what was staged, up to some hundred rows ahead of their outcomes."""
+class Publisher:
+    """Publishes rows, up to some hundred ahead of their outcomes.
 
-    def __init__(self, asked: _Asked, parts: Sequence[Staged]) -> None:
-        self._asked, self._parts = asked, parts
+    ``refuse`` is called for each row that is refused; what it raises ends the publishing.
+    ``counts``: rows that were accepted, refused, and known by their keys."""
+
+    def __init__(self, refuse: Callable[[RowRefused], None]) -> None:
+        self._refuse = refuse
+        self.counts = Counter(accepted=0, refused=0, known=0)
         self._seen: dict[bytes, int] = {}  # how many rows there were of a digest
-        self._open: deque[tuple[str, Publication]] = deque()  # with the places of the rows
-        self._later: list[tuple[str, Publication]] = []
+        self._open: deque[Placed] = deque()
+        self._later: list[Placed] = []
         self._give_up_at: float | None = None
-        self._refused = 0
 
-    async def publish(self, source: DataSource) -> None:
+    def keyed(
+        self, rows: Iterable[Row], query: str, place: str, first: int = 1
+    ) -> Iterator[Placed]:
+        """Rows with a digest have a key by that, by ``query``, and by how many equal rows this
+        publisher was given before; ``place``: words before their numbers, from ``first``."""
+        for number, row in enumerate(rows, first):
+            where, key = f"{place} {number}", row.key
+            if row.digest:
+                count = self._seen[row.digest] = self._seen.get(row.digest, 0) + 1
+                key = f"{query}/{row.digest.hex()}/{count}"
+            elif key:
+                where += f", key {key}"
+            yield where, (row.message, row.media_type, key, row.headers or None)
+
+    async def publish(self, source: DataSource, rows: Iterable[Placed]) -> None:
         """RowRefused, or the network's refusal; rows that were published by then are known by their
         keys when they come again."""
-        rows = self._publications(self._parts)
         while True:
             async with aclosing(source.publish_all(self._fed(rows))) as outcomes:
                 async for outcome in outcomes:
                     self._take(outcome)
             if not self._later:
                 break
-        if self._refused:
-            log.warning("%s: %d messages were refused", self._asked.source, self._refused)
+            rows = ()
 
-    def _publications(self, parts: Sequence[Staged]) -> Iterator[tuple[str, Publication]]:
-        for partition, part in enumerate(parts):
-            for number, row in enumerate(part.read(), 1):
-                place = f"partition {partition}, row {number}"
-                key = row.key
-                if row.digest:
-                    count = self._seen[row.digest] = self._seen.get(row.digest, 0) + 1
-                    key = f"{part.query}/{part.batch}/{row.digest.hex()}/{count}"
-                elif key:
-                    place += f", key {key}"
-                yield place, (row.message, row.media_type, key, row.headers or None)
-
-    async def _fed(self, rows: Iterable[tuple[str, Publication]]) -> AsyncIterator[Publication]:
+    async def _fed(self, rows: Iterable[Placed]) -> AsyncIterator[Publication]:
         """Messages for ``publish_all``; between them, after a pause, those for later."""
         for row in chain(rows, (None,)):
             given = [] if row is None else [row]
@@ -449,6 +470,7 @@ class _Publisher:
         place, publication = self._open.popleft()
         if outcome.accepted:
             self._give_up_at = None
+            self.counts["known" if outcome.is_known else "accepted"] += 1
         elif outcome.code in LATER:
             now = anyio.current_time()
             self._give_up_at = self._give_up_at or now + PATIENCE_SECONDS
@@ -456,12 +478,8 @@ class _Publisher:
                 raise _refused(place, outcome)
             self._later.append((place, publication))
         else:
+            self.counts["refused"] += 1
             self._refuse(_refused(place, outcome))
-
-    def _refuse(self, refused: RowRefused) -> None:
-        if self._asked.mode == "FAILFAST":
-            raise refused
-        self._refused += 1
 
 
 def _refused(place: str, outcome: Outcome) -> RowRefused:

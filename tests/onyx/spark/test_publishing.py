@@ -20,14 +20,17 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
 from onyx.blocking import DataSource, RegistrationClient, User
-from onyx.errors import RequestFailed
+from onyx.errors import EXIT_DATA, RequestFailed
 from onyx.identity.known_networks import use_credentials
+from onyx.queries.published_rows import PublishedRows
 from onyx.spark import publishing
 from onyx.spark.filtering import SparkMisused
+from onyx.spark.network import Network
 from onyx.spark.publishing import Publishing, Row, Staged, _Stage
 from overlay import verbs
 from overlay.link.principal import Principal
@@ -404,3 +407,32 @@ def test_dropped_messages_are_dead_letters_of_the_broker(spark: Any, watched: Wa
     with RegistrationClient(watched.registration) as client:
         letters = client.ask(verbs.DeadList())
     assert letters
+
+
+def test_a_query_publishes_its_rows_once_and_names_refused_ones(
+    watched: Watched, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.csv").write_text("1,<m>1</m>\n2,<m>2\n3,<m>1</m>\n")
+    (tmp_path / "market.ttl").write_text(
+        "@prefix q: <urn:onyx:query:1#> . @prefix : <http://example.org/#> .\n"
+        ':A a q:DataProvider ; q:name "A" .\n'
+        ':R a q:Relation ; q:name "R" ; q:provider :A ; q:readAt <urn:onyx:query:client> ;\n'
+        f'    q:format "csv" ; q:location "{tmp_path}/rows.csv" ; q:rows 3 ;\n'
+        '    q:schema "id INT, message STRING" .\n'
+    )
+    sql = "SELECT message FROM A.R"
+    command = ["query", sql, "--catalog", str(tmp_path / "market.ttl"), "--json"]
+    where = ["--publish", watched.source, "--registration", watched.registration]
+    done = subprocess.run(
+        [sys.executable, "-m", "onyx", *command, *where],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == EXIT_DATA, done.stderr
+    refused, last = (json.loads(line) for line in done.stdout.splitlines())
+    assert (refused["where"], refused["line"]) == ("row 2", 1)
+    assert last["published"] == {"accepted": 2, "refused": 1, "known": 0}
+    again = pa.RecordBatch.from_pydict({"message": ["<m>1</m>", "<m>3</m>", "<m>1</m>"]})
+    with PublishedRows(Network(watched.registration), watched.source, sql, pytest.fail) as rows:
+        rows.write(again)
+    assert rows.counts == {"accepted": 1, "refused": 0, "known": 2}
+    assert watched.rest() == {"<m>1</m>": 2, "<m>3</m>": 1}
