@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from onyx.cli.network_option import add_network_choice, context_of, registration_address
 from onyx.cli.provider import AS, CATALOG, catalog_of
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments
-from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table
+from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table, tell_of
 from onyx.cli.verb import JSON, Subparsers, add_verb
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE, UsageError
 from registration.queries.quality import LIMITS, Quality
 
 if TYPE_CHECKING:
+    from onyx.queries.catalog import Catalog
     from onyx.queries.planning import QueryPlan
     from onyx.queries.published_rows import PublishedRows
     from onyx.queries.session import Run, Session
@@ -35,6 +36,9 @@ The plan is signed by --credentials; without any one is anonymous, and gets what
 public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[:4])},
 {", ".join(LIMITS[4:])}. docs/queries.md has more.
 
+With --save the query is checked and becomes a relation of the catalog --out FILE.ttl, and
+queries that have it name it in FROM.
+
 With --publish each row is a message of a source of the network (--registration, --topology,
 --context), once, however often the query is asked: as an element, or, of a result with
 the column message, as that with its key, media_type and headers. Refused rows are named,
@@ -46,6 +50,8 @@ EXAMPLES = """\
   onyx query 'SELECT title FROM A.R WHERE id < 10' --catalog market.ttl
   onyx query report.sql --catalog market.ttl --explain
   onyx query report.sql --catalog market.ttl --limit cost=0.5 --soft seconds=60 --out r.parquet
+  onyx query report.sql --catalog market.ttl --save mine.report --out mine.ttl
+  onyx query 'SELECT * FROM mine.report' --catalog market.ttl --catalog mine.ttl
   onyx query report.sql --catalog market.ttl --publish reports --registration 127.0.0.1:7200
 """
 PROGRESS_SECONDS = 2.0
@@ -61,6 +67,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--limit NAME=NUMBER...": "refuse or stop the query beyond it; repeatable",
         "--soft NAME=NUMBER...": "a limit that may be passed, which is said then",
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
+        "--save PROVIDER.NAME": "write the query as a relation into --out FILE.ttl, a catalog",
         "--publish SOURCE": "publish the rows as this source, by its id or name",
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
@@ -81,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("rows go into --out FILE, or to --publish SOURCE")
     sql, quality = _text(arguments.query), Quality.parse(arguments.limit, arguments.soft)
     with catalog_of(arguments) as catalog:
+        if arguments.save is not None:
+            return _save(arguments, catalog, sql)
         market = catalog.market_for(sql)
     if arguments.explain:
         from onyx.queries.planning import plan_query  # noqa: PLC0415 - no Spark
@@ -112,6 +121,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _text(given: str) -> str:
     is_file = given == STANDARD_INPUT or (len(given) < PATH_MAX and Path(given).is_file())
     return read_text(given) if is_file else given
+
+
+def _save(arguments: argparse.Namespace, catalog: Catalog, sql: str) -> int:
+    from onyx.queries.saved import save_query  # noqa: PLC0415 - seldom
+
+    if arguments.out is None:
+        raise UsageError("--save PROVIDER.NAME needs --out FILE.ttl")
+    columns = save_query(arguments.save, sql, catalog, arguments.out)
+    shown = [f"{each.name} {each.type}".rstrip() for each in columns]
+    facts = {"saved": arguments.save, "file": str(arguments.out), "columns": shown}
+    tell_of(
+        arguments, facts, f"{arguments.save} is a relation of {arguments.out}: {', '.join(shown)}"
+    )
+    return EXIT_OK
 
 
 def _user(arguments: argparse.Namespace) -> str:

@@ -75,6 +75,13 @@ class Catalog:
         """The same of files.  The catalog shows the cache as it is when the market is asked for."""
         return cls(_documents(files), cache)
 
+    def with_text(self, file: Path, text: str) -> Catalog:
+        """This catalog with a text as that file, behind the others.  MessageRefused."""
+        others = [each for each in self._documents if Path(each.file).resolve() != file.resolve()]
+        uri = _uri(file, [each.uri for each in others])
+        found = Catalog([*others, CatalogDocument(file, uri, text.encode())], self._cache)
+        return found if self._cache is not None else found.checked()
+
     @property
     def market(self) -> Market:
         """All that is registered."""
@@ -122,13 +129,14 @@ class Catalog:
 class CatalogDocument:
     """A file of RDF; relative IRIs in it are relative to ``file:///NAME``, wherever the file is."""
 
-    def __init__(self, file: str | Path, uri: str) -> None:
+    def __init__(self, file: str | Path, uri: str, data: bytes | None = None) -> None:
+        """``data``: of the file, None: it is read."""
         syntax = by_file_name(Path(file).name)
         if syntax is None:
             raise UnreadableInput(f"{file} is no catalog by its name: .ttl, .rdf, .jsonld, .nt")
         with file_errors(file, "read"):
-            self._data = Path(file).read_bytes()
-        self.file, self._syntax, self._uri = file, syntax, uri
+            self._data = Path(file).read_bytes() if data is None else data
+        self.file, self._syntax, self.uri = file, syntax, uri
         with about(str(file)):
             self.statements = read_document(uri, self._data, syntax, providers_schema())
 
@@ -142,17 +150,21 @@ class CatalogDocument:
         if self._syntax is not GraphSyntax.RDF_XML:
             return 0, 0
         words = ("" if BLANK in each else each for each in (subject, name, value))
-        return place_of_statement(self._data, self._uri, *words)
+        return place_of_statement(self._data, self.uri, *words)
 
 
 def _documents(files: Iterable[str | Path]) -> list[CatalogDocument]:
     found: dict[str, CatalogDocument] = {}
     for file in files:
-        uri = f"file:///{quote(Path(file).name)}"
-        if uri in found:  # blank nodes are named by their document
-            uri = f"file:///{len(found)}/{quote(Path(file).name)}"
+        uri = _uri(file, found)
         found[uri] = CatalogDocument(file, uri)
     return list(found.values())
+
+
+def _uri(file: str | Path, others: Collection[str]) -> str:
+    """That of a document beside others, as blank nodes are named by their document."""
+    uri = f"file:///{quote(Path(file).name)}"
+    return f"file:///{len(others)}/{quote(Path(file).name)}" if uri in others else uri
 
 
 class _CachedStatements:
@@ -172,17 +184,19 @@ class _CachedStatements:
     def all(self) -> Layer:
         return self._said(self._tables.below(NAMESPACE))
 
-    def asked(self, sql: str, files: Iterable[Layer]) -> Layer:
+    def asked(self, sql: str, files: Collection[Layer]) -> Layer:
         """As far as a text, and files, may name it."""
         tables = self._tables
         named = (each for layer in files for said in layer for each in (said.subject, said.value))
         found = set(tables.known(list(dict.fromkeys(named))).values())
-        texts, words = [sql], set[str]()
+        location = NAMESPACE + "location"
+        saved = (said.value for layer in files for said in layer if said.property == location)
+        texts, words = [sql, *saved], set[str]()
         while texts:
             words.update(one or two for text in texts for one, two in _WORD.findall(text))
             new = self._named(words) - found
             found |= new
-            texts = [text for _, text in tables.values(list(new), NAMESPACE + "location")]
+            texts = [text for _, text in tables.values(list(new), location)]
         found = self._with_parts(found) | self._everywhere
         rules = (tables.referring(found, NAMESPACE + each) for each in _RULES)
         return self._said_everywhere + self._said(found.union(*rules) - self._everywhere)

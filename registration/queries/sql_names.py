@@ -349,8 +349,11 @@ class Names:
     def _saved_query(self, relation: Relation, node: exp.Table) -> Cte:
         """A query that was saved as a relation takes part as a subquery (composition)."""
         if relation.uri in self._saved or len(self._saved) >= _SAVED_MAX:
-            reason = f"{relation.name} is made of itself, or of too many saved queries"
-            raise self._text.refuse("forbidden-sql", reason, node)
+            first = self._saved.index(relation.uri) if relation.uri in self._saved else 0
+            names = [self._market.relations[uri].name for uri in self._saved[first:]]
+            said = " of ".join((*names, relation.name))
+            wrong = "of itself" if relation.uri in self._saved else "of too many saved queries"
+            raise self._text.refuse("forbidden-sql", f"{names[0]} is made {wrong}: {said}", node)
         text = Text(relation.location)
         tree = text.parse()
         inner = Names(text, self._market, (*self._saved, relation.uri))
