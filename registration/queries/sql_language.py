@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,9 +19,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from registration.queries.refusals import QueryCode, QueryRefused
 
 LENGTH_MAX = 100_000
-"""Characters of a text; tokens and nested parentheses have bounds beside it, since the parser takes
-time and stack for them."""
-_TOKENS_MAX = 20_000
+"""Characters of a text; words and signs (those in strings count as well) and nested parentheses
+have bounds beside it, since the tokenizer and the parser take time and stack for them."""
+_WORDS_MAX = 20_000
 _BRACKETS_MAX = 40
 _DEPTH_MAX = 80
 
@@ -120,6 +121,7 @@ _TYPES = _words(
     """TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DECIMAL TEXT VARCHAR CHAR BINARY BOOLEAN DATE
     TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ ARRAY MAP STRUCT"""
 )
+_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"[\w ]*", re.ASCII)
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]*([eE][-+]?[0-9]+)?")
 _TOKEN_PLACE = re.compile(r"from (\d+):(\d+)")
@@ -205,6 +207,10 @@ class Text:
         if len(self.text) > LENGTH_MAX:
             reason = f"the query has more than {LENGTH_MAX:,} characters"
             raise self.refuse("syntax", reason, LENGTH_MAX)
+        beyond = next(islice(_WORD_OR_SIGN.finditer(self.text), _WORDS_MAX, None), None)
+        if beyond is not None:
+            reason = f"the query has more than {_WORDS_MAX:,} words and signs"
+            raise self.refuse("syntax", reason, beyond.start())
         try:
             tokens: list[Token] = QuerySql().tokenize(self.text)
         except TokenError as error:
@@ -213,9 +219,6 @@ class Text:
             tokens.pop()
         if not tokens:
             raise self.refuse("syntax", "there is no query", 0)
-        if len(tokens) > _TOKENS_MAX:
-            reason = f"the query has more than {_TOKENS_MAX:,} words and signs"
-            raise self.refuse("syntax", reason, tokens[_TOKENS_MAX].start)
         self._check_tokens(tokens)
         return tokens
 
