@@ -66,10 +66,10 @@ class Places:
         return self._narrow(self.allowed.read_mask(relation))
 
     def flow_mask(self, relation: str) -> int:
-        return self._narrow(self.allowed.flow_mask(relation) & self.allowed.execute_mask)
+        return self._narrow(self.allowed.flow_mask(relation))
 
     def aggregate_mask(self, relation: str) -> int:
-        return self._narrow(self.allowed.aggregate_mask(relation) & self.allowed.execute_mask)
+        return self._narrow(self.allowed.aggregate_mask(relation))
 
     def function_mask(self, function: str) -> int:
         return self._narrow(self.allowed.function_mask(function))
