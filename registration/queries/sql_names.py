@@ -1,7 +1,8 @@
 """Names in a query: each column gets its unit and its type, or its place is refused.
 
-The tree is changed in place: stars become columns, columns are qualified, named windows are written
-where they are used.  Found out for later, in ``meta`` of nodes (plain values, so copies have it):
+The tree is changed in place: stars become columns, fields of structs stand behind their column,
+named windows are written where they are used.  Found out for later, in ``meta`` of nodes (plain
+values, so copies have it):
 
 =================  =================================================================
 column             ``full``: its full names (two of a column that ``USING`` merges in
@@ -29,7 +30,6 @@ from registration.queries.sql_language import (
     FUNCTIONS,
     GENERATORS,
     Text,
-    print_sql,
 )
 from registration.queries.sql_types import type_of
 
@@ -52,35 +52,53 @@ class Read(NamedTuple):
     arguments: tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
+class Meaning(NamedTuple):
+    """Of a name in scope.  ``columns``: (unit, column) of a column, two of a merged one, none of an
+    alias."""
+
+    columns: tuple[tuple[str, Column], ...]
+    type: str
+
+    @property
+    def full(self) -> tuple[str, ...]:
+        return tuple(f"{unit}.{column.name}" for unit, column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A relation in scope; ``columns`` by their names in lower case."""
 
-    unit: str
     alias: str
     path: tuple[str, ...]
-    columns: dict[str, Column]
+    columns: dict[str, Meaning]
 
+    @classmethod
+    def of(cls, unit: str, alias: str, path: tuple[str, ...], columns: Iterable[Column]) -> Source:
+        found: dict[str, Meaning] = {}
+        for each in columns:
+            found.setdefault(each.name.casefold(), Meaning(((unit, each),), each.type))
+        return cls(alias.casefold(), path, found)
 
-class Found(NamedTuple):
-    """``columns``: (unit, column) of a column, two of a merged one, none of an alias."""
-
-    columns: tuple[tuple[str, Column], ...]
-    qualifier: str
-    type: str
-    fields: list[exp.Expr]
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, as they were registered."""
+        return [each.columns[0][1].name for each in self.columns.values()]
 
 
 @dataclass(slots=True)
 class Scope:
-    """``aliases``: types of the select list's names in lower case; ``aliases_first``: they are
-    asked before columns, as in ORDER BY."""
+    """``aliases``: names of the select list in lower case; ``aliases_first``: they are asked before
+    columns, as in ORDER BY.  ``merged``: by USING."""
 
     parent: Scope | None = None
     sources: list[Source] = field(default_factory=list)
-    merged: dict[str, tuple[tuple[Source, Column], ...]] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
+    merged: dict[str, Meaning] = field(default_factory=dict)
+    aliases: dict[str, Meaning] = field(default_factory=dict)
     aliases_first: bool = False
+
+    def called(self, *parts: str) -> list[Source]:
+        """The relations of an alias, or of the two names of a relation; all, of no part."""
+        return [each for each in self.sources if not parts or parts in ((each.alias,), each.path)]
 
 
 class Names:
@@ -138,8 +156,7 @@ class Names:
                 replace(one, type=sql_types.common(one.type, two.type))
                 for one, two in zip(first, other, strict=True)
             ]
-        scope = Scope(aliases={each.name.casefold(): each.type for each in first})
-        scope.aliases_first = True
+        scope = Scope(aliases=_aliases(first), aliases_first=True)
         self._tail(node, scope)
         return first
 
@@ -163,11 +180,11 @@ class Names:
             for each, type_ in self._outputs(resolved, name):
                 found.append(Column(each, type_))
                 if isinstance(resolved, exp.Alias | exp.Aliases):
-                    scope.aliases.setdefault(each.casefold(), type_)
+                    scope.aliases.setdefault(each.casefold(), Meaning((), type_))
         group = node.args.get("group")
         if group is not None:
             self._expression(group, scope, ctes, "GROUP BY")
-        scope.aliases |= {each.name.casefold(): each.type for each in found}
+        scope.aliases |= _aliases(found)
         scope.aliases_first = True
         for key in ("having", "order"):
             if node.args.get(key) is not None:
@@ -230,30 +247,32 @@ class Names:
                 scope.merged = merged
 
     def _merge(self, name: exp.Expr, join: exp.Join, scope: Scope, before: int) -> None:
-        left = Scope(sources=scope.sources[:before], merged=scope.merged)
-        right = Scope(sources=scope.sources[before:])
-        key = name.name.casefold()
-        one, other = self._pair_of(left, key, name), self._pair_of(right, key, name)
-        for source, column in (*one, *other):
-            self._use(source.unit, column)
-        full = ["\0".join(_full(s.unit, c) for s, c in each) for each in (one, other)]
-        pair = (*full, sql_types.common(one[0][1].type, other[0][1].type))
+        sides = (
+            Scope(None, scope.sources[:before], scope.merged),
+            Scope(None, scope.sources[before:]),
+        )
+        one, other = (self._side(side, name) for side in sides)
+        pair = "\0".join(one.full), "\0".join(other.full), sql_types.common(one.type, other.type)
         join.meta["using"] = (*join.meta.get("using", ()), pair)
-        kept = {"RIGHT": other, "FULL": (*one, *other)}.get(join.side, one)
-        scope.merged[key] = kept
+        both = Meaning(one.columns + other.columns, one.type)
+        kept = {"RIGHT": other, "FULL": both}.get(join.side, one)
+        scope.merged[name.name.casefold()] = kept
 
-    def _pair_of(self, scope: Scope, key: str, at: exp.Expr) -> tuple[tuple[Source, Column], ...]:
-        if key in scope.merged:
-            return scope.merged[key]
-        found = [(each, each.columns[key]) for each in scope.sources if key in each.columns]
+    def _side(self, side: Scope, at: exp.Expr) -> Meaning:
+        """The column of that name beside a join."""
+        key = at.name.casefold()
+        found = [each.columns[key] for each in side.sources if key in each.columns]
+        if key in side.merged:
+            found = [side.merged[key]]
         if len(found) != 1:
             code = "ambiguous" if found else "unknown-column"
-            known = [each.name for source in scope.sources for each in source.columns.values()]
+            known = [name for source in side.sources for name in source.names]
             reason = (
                 f"{len(found) or 'none'} of the relations beside the join has a column {at.name}"
             )
             raise self._text.refuse(code, reason, at, did_you_mean(at.name, known))  # type: ignore[arg-type]
-        return (found[0],)
+        self._use(found[0])
+        return found[0]
 
     def _source(self, node: exp.Expr, scope: Scope, ctes: dict[str, Cte]) -> None:
         alias = node.args.get("alias")
@@ -286,14 +305,11 @@ class Names:
         if read is not None:
             self.reads[unit] = read
         node.meta["unit"] = unit
-        known: dict[str, Column] = {}
-        for column in columns:
-            known.setdefault(column.name.casefold(), column)
-        folded = name.casefold()
-        if name and any(each.alias == folded and each.path == path for each in scope.sources):
+        path = () if alias is not None else path
+        if name and any(each.path == path for each in scope.called(name.casefold())):
             reason = f"{name} is two relations of this FROM"
             raise self._text.refuse("ambiguous", reason, node, "give one of them another alias")
-        scope.sources.append(Source(unit, folded, () if alias is not None else path, known))
+        scope.sources.append(Source.of(unit, name, path, columns))
 
     def new_unit(self, name: str) -> str:
         base = re.sub(r"\W", "_", name)
@@ -413,8 +429,7 @@ class Names:
         unit = self.new_unit(node.alias or name)
         node.meta["unit"] = unit
         node.meta["columns"] = tuple((each.name, each.type) for each in columns)
-        known = {each.name.casefold(): each for each in columns}
-        scope.sources.append(Source(unit, node.alias.casefold(), (), known))
+        scope.sources.append(Source.of(unit, node.alias, (), columns))
 
     def _generated(self, call: exp.Anonymous) -> list[Column]:
         name = call.name.lower().removesuffix("_outer")
@@ -454,18 +469,18 @@ class Names:
     def _starred(self, item: exp.Expr, scope: Scope) -> list[exp.Column]:
         if isinstance(item, exp.Column):
             parts = tuple(each.name.casefold() for each in item.parts[:-1])
-            meant = [each for each in scope.sources if parts in ((each.alias,), each.path)]
+            meant = scope.called(*parts)
             if len(meant) != 1:
                 reason = f"{'.'.join(parts)} is {'two relations' if meant else 'no relation'} here"
                 hint = did_you_mean(parts[-1], [each.alias for each in scope.sources])
                 raise self._text.refuse("unknown-relation", reason, item, hint)
-            return [_column(meant[0], each) for each in meant[0].columns.values()]
-        found = [_column(of[0][0], of[0][1], len(of) > 1) for of in scope.merged.values()]
+            return [_column(name, meant[0].alias) for name in meant[0].names]
+        found = [_column(of.columns[0][1].name) for of in scope.merged.values()]
         for source in scope.sources:
             found += (
-                _column(source, each)
-                for key, each in source.columns.items()
-                if key not in scope.merged
+                _column(name, source.alias)
+                for name in source.names
+                if name.casefold() not in scope.merged
             )
         return found
 
@@ -584,125 +599,81 @@ class Names:
             within = within.parent
         if found is None:
             raise self._unknown(node, scope)
-        for unit, column in found.columns:
-            self._use(unit, column)
-        node.meta["full"] = tuple(_full(unit, column) for unit, column in found.columns)
-        node.meta["type"] = found.type
-        parts = node.parts
-        name = parts[-1 - len(found.fields)]
-        for key in ("db", "catalog"):
+        meant, length = found
+        self._use(meant)
+        node.meta["full"], node.meta["type"] = meant.full, meant.type
+        column, fields = node.parts[:length], node.parts[length:]
+        for key in ("catalog", "db", "table"):
             node.set(key, None)
-        node.set("this", name)
-        qualifier = [exp.Identifier(this=each, quoted=True) for each in found.qualifier.split(".")]
-        if found.columns and len(found.columns) == 1 and found.qualifier:
-            for key, part in zip(("table", "db"), reversed(qualifier), strict=False):
-                node.set(key, part)
-        else:
-            node.set("table", None)
-        self._fields(node, found)
+        for key, part in zip(("this", "table", "db"), reversed(column), strict=False):
+            node.set(key, part)
+        self._fields(node, meant.type, fields)
 
-    def _fields(self, node: exp.Column, found: Found) -> None:
+    def _fields(self, node: exp.Column, type_: str, fields: list[exp.Expr]) -> None:
         """Fields of a struct are looked up in its type, those behind the column's parts as well."""
-        changed: exp.Expr = node
-        parent = node.parent
-        for part in found.fields:
+        at: exp.Expr = node
+        for part in fields:
             outer = exp.Dot(this=exp.Null(), expression=part.copy())
-            changed.replace(outer)
-            outer.set("this", changed)
-            changed = outer
-        parent = changed.parent
-        while isinstance(parent, exp.Dot) and parent.this is changed:
-            changed, parent = parent, parent.parent
-        type_ = found.type
-        chain: list[exp.Dot] = []
-        while changed is not node:
-            chain.append(changed)  # type: ignore[arg-type]
-            changed = changed.this
-        for dot in reversed(chain):
-            if not type_:
-                return
+            at.replace(outer)
+            outer.set("this", at)
+            at = outer
+        at = node
+        while type_ and isinstance(at.parent, exp.Dot) and at.parent.this is at:
+            at = at.parent
             try:
-                type_ = sql_types.field(type_, dot.expression.name)
+                type_ = sql_types.field(type_, at.expression.name)
             except KeyError:
                 known = sql_types.fields(sql_types.element(type_) or type_)
-                reason = f"{type_[:80]} has no field {dot.expression.name}"
-                hint = did_you_mean(dot.expression.name, known)
-                raise self._text.refuse("unknown-column", reason, dot.expression, hint) from None
+                reason = f"{type_[:80]} has no field {at.expression.name}"
+                hint = did_you_mean(at.expression.name, known)
+                raise self._text.refuse("unknown-column", reason, at.expression, hint) from None
 
-    def _find(self, node: exp.Column, scope: Scope) -> Found | None:
-        parts = node.parts
-        names = [each.name.casefold() for each in parts]
-        first = names[0]
-        if scope.aliases_first and first in scope.aliases:
-            return Found((), "", scope.aliases[first], parts[1:])
-        for length in (2, 1):
-            if len(parts) <= length:
+    def _find(self, node: exp.Column, scope: Scope) -> tuple[Meaning, int] | None:
+        """What a column means in a scope, and how many of its parts say that."""
+        names = [each.name.casefold() for each in node.parts]
+        if scope.aliases_first and names[0] in scope.aliases:
+            return scope.aliases[names[0]], 1
+        for length in (2, 1, 0):
+            if len(names) <= length:
                 continue
-            qualifier, name = tuple(names[:length]), names[length]
-            meant = [
-                each
-                for each in scope.sources
-                if (qualifier == each.path if length == 2 else first == each.alias)
-                and name in each.columns
-            ]
+            name = names[length]
+            if not length and name in scope.merged:
+                return scope.merged[name], 1
+            meant = [each for each in scope.called(*names[:length]) if name in each.columns]
+            if len(meant) > 1:
+                columns = [f"{each.alias or '.'.join(each.path)}.{name}" for each in meant]
+                reason = f"{node.name} may be {' or '.join(columns)}"
+                raise self._text.refuse("ambiguous", reason, node, "write the alias before it")
             if meant:
-                return self._one(node, meant, name, parts[length + 1 :], scope)
-        if first in scope.merged:
-            of = scope.merged[first]
-            columns = tuple((source.unit, column) for source, column in of)
-            qualifier_of = self._qualifier(of[0][0])
-            return Found(columns, qualifier_of, of[0][1].type, parts[1:])
-        meant = [each for each in scope.sources if first in each.columns]
-        if meant:
-            return self._one(node, meant, first, parts[1:], scope)
-        if first in scope.aliases:
-            return Found((), "", scope.aliases[first], parts[1:])
-        return None
-
-    def _one(
-        self,
-        node: exp.Column,
-        meant: list[Source],
-        name: str,
-        rest: list[exp.Expr],
-        scope: Scope,
-    ) -> Found:
-        if len(meant) > 1:
-            columns = [f"{each.alias or '.'.join(each.path)}.{name}" for each in meant]
-            reason = f"{node.name} may be {' or '.join(columns)}"
-            raise self._text.refuse("ambiguous", reason, node, "write the alias before it")
-        source = meant[0]
-        column = source.columns[name]
-        return Found(((source.unit, column),), self._qualifier(source), column.type, rest)
-
-    @staticmethod
-    def _qualifier(source: Source) -> str:
-        return source.alias
+                return meant[0].columns[name], length + 1
+        return (scope.aliases[names[0]], 1) if names[0] in scope.aliases else None
 
     def _unknown(self, node: exp.Column, scope: Scope) -> Exception:
-        parts = [each.name for each in node.parts]
-        at = node.parts[-1] if len(parts) > 1 else node
+        *qualifier, name = (each.name for each in node.parts)
         within: Scope | None = scope
         known: list[str] = []
         while within is not None:
-            for source in within.sources:
-                if len(parts) > 1 and parts[-2].casefold() == source.alias:
-                    columns = [each.name for each in source.columns.values()]
-                    reason = f"{parts[-2]} has no column {parts[-1]}"
-                    hint = did_you_mean(parts[-1], columns)
-                    return self._text.refuse("unknown-column", reason, at, hint)
-                known += (each.name for each in source.columns.values())
+            for source in within.sources if qualifier else ():
+                if qualifier[-1].casefold() == source.alias:
+                    reason = f"{qualifier[-1]} has no column {name}"
+                    hint = did_you_mean(name, source.names)
+                    return self._text.refuse("unknown-column", reason, node.parts[-1], hint)
+            known += (each for source in within.sources for each in source.names)
             within = within.parent
-        if len(parts) > 1:
-            aliases = [each.alias for each in scope.sources]
-            reason = f"{'.'.join(parts[:-1])} is no relation or column of this query"
-            hint = did_you_mean(parts[-2], [*aliases, *known])
-            return self._text.refuse("unknown-column", reason, node, hint)
-        reason = f"there is no column {parts[-1]}"
-        return self._text.refuse("unknown-column", reason, node, did_you_mean(parts[-1], known))
+        reason = f"there is no column {name}"
+        if qualifier:
+            known += (each.alias for each in scope.sources)
+            reason = f"{'.'.join(qualifier)} is no relation or column of this query"
+            name = qualifier[-1]
+        return self._text.refuse("unknown-column", reason, node, did_you_mean(name, known))
 
-    def _use(self, unit: str, column: Column) -> None:
-        self.used[unit][column.name.casefold()] = column
+    def _use(self, meant: Meaning) -> None:
+        for unit, column in meant.columns:
+            self.used[unit][column.name.casefold()] = column
+
+
+def _aliases(columns: Iterable[Column]) -> dict[str, Meaning]:
+    return {each.name.casefold(): Meaning((), each.type) for each in columns}
 
 
 def branches_of(node: exp.Expr) -> list[exp.Expr]:
@@ -732,20 +703,8 @@ def _name_of(item: exp.Expr) -> str:
     return item.sql("spark", comments=False, normalize_functions=False)[:200]
 
 
-def _full(unit: str, column: Column) -> str:
-    return f"{unit}.{column.name}"
-
-
-def _column(source: Source, column: Column, bare: bool = False) -> exp.Column:
-    name = exp.Identifier(this=column.name, quoted=True)
-    if bare or not source.alias:
-        return exp.Column(this=name)
-    return exp.Column(this=name, table=exp.Identifier(this=source.alias, quoted=True))
-
-
-def resolve(text: Text, market: Market) -> tuple[exp.Query, Names, list[Column], str]:
-    """The tree of a text with its names, its output columns, and the text of the checked tree."""
-    tree = text.parse()
-    names = Names(text, market)
-    columns = names.query(tree, None, {})
-    return tree, names, columns, print_sql(tree)
+def _column(name: str, alias: str = "") -> exp.Column:
+    column = exp.Column(this=exp.Identifier(this=name, quoted=True))
+    if alias:
+        column.set("table", exp.Identifier(this=alias, quoted=True))
+    return column
