@@ -208,6 +208,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
             "fields.",
             but="...",
         ),
+        _line("QueryStands", "standing text live:bool"),
         _line("QuerySaved", "saved file columns:list[str]"),
         _line("QueryPlanShown", "query_plan estimate:dict[str,Any] root:dict[str,Any]"),
     ),

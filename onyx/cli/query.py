@@ -39,6 +39,9 @@ public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[
 With --save the query is checked and becomes a relation of the catalog --out FILE.ttl, and
 queries that have it name it in FROM.
 
+With --standing the profiles by which the query reads archives become profiles of yours, whose
+results onyx subscribe takes from now on.
+
 With --publish each row is a message of a source of the network (--registration, --topology,
 --context), once, however often the query is asked: as an element, or, of a result with
 the column message, as that with its key, media_type and headers. Refused rows are named,
@@ -52,6 +55,7 @@ EXAMPLES = """\
   onyx query report.sql --catalog market.ttl --limit cost=0.5 --soft seconds=60 --out r.parquet
   onyx query report.sql --catalog market.ttl --save mine.report --out mine.ttl
   onyx query 'SELECT * FROM mine.report' --catalog market.ttl --catalog mine.ttl
+  onyx query "SELECT * FROM archive.wire(profile => '//storm')" --cache l1.onyx --standing
   onyx query report.sql --catalog market.ttl --publish reports --registration 127.0.0.1:7200
 """
 PROGRESS_SECONDS = 2.0
@@ -69,6 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
         "--save PROVIDER.NAME": "write the query as a relation into --out FILE.ttl, a catalog",
         "--publish SOURCE": "publish the rows as this source, by its id or name",
+        "--standing": "register the profiles of the query as yours, before it reads archives",
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
         "--insecure": "cycle providers of this machine, without TLS and signatures",
@@ -155,9 +160,11 @@ def _explain(arguments: argparse.Namespace, plan: QueryPlan) -> None:
 
 
 def _executed(arguments: argparse.Namespace, session: Session, plan: QueryPlan) -> int:
-    publishing = None if arguments.publish is None else _publishing(arguments, plan.sql)
     for passed in plan.passed:
         say(str(passed))
+    publishing = None if arguments.publish is None else _publishing(arguments, plan.sql)
+    if arguments.standing:
+        _stand(arguments, plan, session.user)
     found = session.run(plan)
     try:
         with _progress(arguments, found):
@@ -180,12 +187,29 @@ def _publishing(arguments: argparse.Namespace, sql: str) -> PublishedRows:
     return PublishedRows(_network(arguments), arguments.publish, sql, tell)
 
 
-def _network(arguments: argparse.Namespace) -> Network:
-    """The network that is named, and who asks there."""
+def _stand(arguments: argparse.Namespace, plan: QueryPlan, user: str) -> None:
+    from onyx.clients import login_name  # noqa: PLC0415 - clients of networks
+    from onyx.queries.standing import add_standing, standing_profiles  # noqa: PLC0415
+
+    for text, registration in standing_profiles(plan.fragments).items():
+        network = _network(arguments, registration)
+        profile = add_standing(network, user or login_name(), text)
+        facts = {"standing": profile.id, "text": text, "live": profile.live}
+        if arguments.json:
+            print_json(facts)
+        else:
+            state = "" if profile.live else ", which is not live yet"
+            say(f"{profile.id}{state} stands for {text}; take its results by onyx subscribe")
+
+
+def _network(arguments: argparse.Namespace, usual: str = "") -> Network:
+    """The network that the command line names, else the usual one, and who asks there."""
     from onyx.spark.network import Network  # noqa: PLC0415 - clients of networks
 
     credentials = arguments.credentials or context_of(arguments).credentials_file
-    return Network(registration_address(arguments), str(credentials or ""))
+    is_named = arguments.registration or arguments.topology or arguments.context
+    where = usual if usual and not is_named else registration_address(arguments)
+    return Network(where, str(credentials or ""))
 
 
 def _written(arguments: argparse.Namespace, found: Run, publishing: PublishedRows | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -85,8 +86,9 @@ def test_a_row_has_the_same_key_whenever_the_query_is_asked_and_equal_rows_have_
         found: list[str] = []
         for at in range(0, len(values), 2):  # in batches
             batch = messages(pa.RecordBatch.from_pydict({"n": values[at : at + 2]}))
-            placed = publisher.keyed(rows_of(batch, keyed=False), query, "row", at + 1)
-            found += [f"{place} {key}" for place, (_, _, key, _) in placed]
+            rows = rows_of(batch, keyed=False)
+            placed: Iterator[tuple[str, Any]] = publisher.keyed(rows, query, "row", at + 1)
+            found += [f"{place} {row[2]}" for place, row in placed]
         assert [each.split()[1] for each in found] == [str(n + 1) for n in range(len(values))]
         return [each.split()[2] for each in found]
 
