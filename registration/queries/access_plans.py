@@ -7,14 +7,22 @@ user's compatibility matrices, the cost model and its weights, and who estimates
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from registration.queries.compatibility import Compatibility
-from registration.queries.cost_model import Charge, CostModel, Weights, pipelined, width_of
+from registration.queries.cost_model import Charge, CostModel, Weights, figures, width_of
 from registration.queries.join_plans import Problem, bits
-from registration.queries.providers import Column, Function, Link, Market, Relation
+from registration.queries.providers import (
+    Column,
+    CycleProvider,
+    Function,
+    Link,
+    Market,
+    Relation,
+)
 from registration.queries.query_graph import Unit
 from registration.queries.query_plan import PlanNode
+from registration.queries.refusals import QueryRefused
 
 ROWS = 1_000.0
 """Of a relation of which nobody knows how many it has."""
@@ -25,30 +33,31 @@ RowsOf = Callable[[Relation, tuple[tuple[str, str], ...]], float | None]
 """Rows of a relation read with such arguments (``profile``); None: as its statistics say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A way to have a unit at a cycle provider, with its own work and money."""
-
-    node: PlanNode
-    charge: Charge
+def operator(
+    name: str, site: CycleProvider, below: Sequence[PlanNode], own: Charge, rows: float,
+    width: float, *, waits: int = 0, bytes_read: float = 0.0, **said: Any,
+) -> PlanNode:  # fmt: skip
+    """An operator with its figures; ``waits``: see ``cost_model.figures``."""
+    of = figures([e.figures for e in below], own, rows, waits=waits, bytes_read=bytes_read)
+    return PlanNode(name, site, of, tuple(below), width=width, **said)
 
 
 class Places:
-    """The cycle providers that are looked at for a query; masks and numbers of sites are over
-    ``sites`` from here on.
+    """The cycle providers that are looked at for a query, ``opened`` of all that are allowed; masks
+    and numbers of sites are over them, as ``may`` says them.
 
-    ``opened``: their places in ``allowed.sites``.  ``moves``: a problem with nothing but the costs
-    of sites and links.
+    ``moves``: a problem with nothing but the costs of sites and links.
     """
 
     def __init__(
-        self, market: Market, allowed: Compatibility, opened: Sequence[int],
+        self, market: Market, allowed: Compatibility, opened: int,
         model: CostModel, weights: Weights, rows_of: RowsOf,
     ) -> None:  # fmt: skip
         self.market, self.model, self.allowed = market, model, allowed
-        self.sites = tuple(allowed.sites[place] for place in opened)
+        self.may = allowed.over(opened)
+        self.sites = self.may.sites
         self.everywhere = (1 << len(self.sites)) - 1
-        self._opened, self._weights, self._rows_of = opened, weights, rows_of
+        self._weights, self._rows_of = weights, rows_of
         links = {(link.source, link.target): link for link in market.links}
         self.links = [
             [links.get((one.uri, other.uri)) or Link(one.uri, other.uri) for other in self.sites]
@@ -62,26 +71,14 @@ class Places:
             per_send=tuple(tuple(self.scalar(start(each)) for each in row) for row in self.links),
         )  # fmt: skip
 
-    def read_mask(self, relation: str) -> int:
-        return self._narrow(self.allowed.read_mask(relation))
-
-    def flow_mask(self, relation: str) -> int:
-        return self._narrow(self.allowed.flow_mask(relation))
-
-    def aggregate_mask(self, relation: str) -> int:
-        return self._narrow(self.allowed.aggregate_mask(relation))
-
-    def function_mask(self, function: str) -> int:
-        return self._narrow(self.allowed.function_mask(function))
-
-    def why(self, resources: Iterable[str], sites: Iterable[str]) -> tuple[str, ...]:
-        """The rules that keep some resources from some sites ("": from all), by URI."""
-        places = tuple(sites)
-        found = (self.allowed.why(each, site) for each in resources for site in places)
-        return tuple(dict.fromkeys(rule for rules in found for rule in rules))
-
-    def _narrow(self, mask: int) -> int:
-        return sum(1 << at for at, place in enumerate(self._opened) if mask >> place & 1)
+    def no_plan(
+        self, reason: str, resources: Iterable[str], sites: Iterable[CycleProvider] = ()
+    ) -> QueryRefused:
+        """With the URIs of the rules that keep some resources from some sites, from all without."""
+        at = [site.uri for site in sites] or [""]
+        found = (self.allowed.why(each, site) for each in resources for site in at)
+        rules = dict.fromkeys(rule for rules in found for rule in rules)
+        return QueryRefused("no-plan", reason, " ".join(rules))
 
     def scalar(self, charge: Charge) -> float:
         return self._weights.of(charge)
@@ -89,21 +86,19 @@ class Places:
     def has_room(self, site: int, function: Function) -> bool:
         return function.megabytes <= self.sites[site].memory_megabytes
 
-    def accesses(self, unit: Unit, number: int) -> dict[int, Access]:
+    def accesses(self, unit: Unit, number: int) -> dict[int, PlanNode]:
         """Of a relation, by site; none where no rule lets it be read."""
         relation = unit.relation
         assert relation is not None
-        mask = self.read_mask(relation.uri)
+        mask = self.may.read_mask(relation.uri)
         function = self.market.functions.get(relation.wrapper or "")
         if relation.wrapper is not None:
-            mask &= self.function_mask(relation.wrapper)
-        found = {}
-        for site in bits(mask):
-            if function is None:
-                found[site] = self._scan(unit, relation, number, site)
-            elif self.has_room(site, function):
-                found[site] = self._wrap(unit, relation, function, number, site)
-        return found
+            mask &= self.may.function_mask(relation.wrapper)
+        return {
+            site: self._access(unit, relation, function, number, self.sites[site])
+            for site in bits(mask)
+            if function is None or self.has_room(site, function)
+        }
 
     def rows(self, unit: Unit) -> float:
         """Of a relation, before any predicate."""
@@ -113,44 +108,34 @@ class Places:
         known = relation.rows if told is None else told
         return max(1.0, ROWS if known is None else known)
 
-    def _scan(self, unit: Unit, relation: Relation, number: int, site: int) -> Access:
-        rows, place = self.rows(unit), self.sites[site]
-        size = bytes_read(relation, [each.name for each in unit.columns], rows)
-        charge = self.model.scan(place, relation, size, rows)
-        figures = pipelined((), charge, rows, bytes_read=size)
-        widths = widths_of(relation)
-        node = PlanNode(
-            "scan", place, figures, (), number, relation=relation, text=relation.name,
-            width=sum(widths.get(each.name, 0.0) for each in unit.columns),
+    def _access(
+        self, unit: Unit, relation: Relation, function: Function | None, number: int,
+        place: CycleProvider,
+    ) -> PlanNode:  # fmt: skip
+        """A scan; files are the rows of one below the wrapper that makes the relation's of them."""
+        rows, widths = self.rows(unit), widths_of(relation)
+        width = sum(widths.get(each.name, 0.0) for each in unit.columns)
+        files = rows if function is None else max(1.0, rows / max(function.rows_per_row, 1e-9))
+        if function is None:
+            size = bytes_read(relation, [each.name for each in unit.columns], rows)
+        else:
+            size = relation.bytes if relation.bytes is not None else files * width_of("binary")
+        scan = operator(
+            "scan", place, (), self.model.scan(place, relation, size, files), files,
+            width if function is None else size / files,
+            bytes_read=size, index=number, relation=relation, text=relation.name,
         )  # fmt: skip
-        return Access(node, charge)
-
-    def _wrap(
-        self, unit: Unit, relation: Relation, function: Function, number: int, site: int
-    ) -> Access:
-        """Files are the rows of the scan, which the wrapper makes the rows of the relation of."""
-        rows, place = self.rows(unit), self.sites[site]
-        files = max(1.0, rows / max(function.rows_per_row, 1e-9))
-        size = relation.bytes if relation.bytes is not None else files * width_of("binary")
-        read = self.model.scan(place, relation, size, files)
-        scan = PlanNode(
-            "scan", place, pipelined((), read, files, bytes_read=size), (), number,
-            relation=relation, text=relation.name, width=size / files,
-        )  # fmt: skip
-        row = self.model.function_row(place, function)
-        start = self.model.function_start(place)
-        own = start.plus(Charge(row.seconds * files, row.money * files))
-        widths = widths_of(relation)
-        node = PlanNode(
-            "wrap", place, pipelined((scan.figures,), own, rows), (scan,), number,
+        if function is None:
+            return scan
+        start, row = self.model.function(place, function)
+        return operator(
+            "wrap", place, (scan,), start.plus(row.times(files)), rows, width, index=number,
             relation=relation, function=function, text=function.name,
-            width=sum(widths.get(each.name, 0.0) for each in unit.columns),
             memory_megabytes=function.megabytes,
         )  # fmt: skip
-        return Access(node, read.plus(own))
 
 
-def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) -> list[int]:
+def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) -> int:
     """The sites that are looked at: the ``needed`` ones, and SITES each of all and of those where
     each of the functions may be, the cheapest and fastest first."""
 
@@ -161,7 +146,7 @@ def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) ->
     for mask in (allowed.execute_mask, *functions):
         for site in sorted(bits(mask), key=worth)[:SITES]:
             needed |= 1 << site
-    return list(bits(needed))
+    return needed
 
 
 def bytes_read(relation: Relation, columns: Sequence[str], rows: float) -> float:

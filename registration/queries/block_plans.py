@@ -10,16 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf, prod
 
-from registration.queries.access_plans import Access, Places, widths_of
-from registration.queries.cost_model import (
-    MEGABYTE,
-    Charge,
-    blocking,
-    joined,
-    pipelined,
-    sent,
-    width_of,
-)
+from registration.queries.access_plans import Places, operator, widths_of
+from registration.queries.cost_model import MEGABYTE, Charge, sent, width_of
 from registration.queries.idp import Effort, search
 from registration.queries.join_plans import (
     Chosen,
@@ -35,7 +27,7 @@ from registration.queries.join_plans import (
 )
 from registration.queries.providers import Column, Function
 from registration.queries.query_graph import Output, QueryGraph
-from registration.queries.query_plan import Figures, PlanNode
+from registration.queries.query_plan import PlanNode
 from registration.queries.refusals import QueryRefused
 from registration.queries.selectivity import OTHER, Values, columns_in, groups, selectivity
 
@@ -121,16 +113,17 @@ class BlockPlans:
 
     # --- the problem -----------------------------------------------------------------------
 
-    def _unit_accesses(self, number: int) -> dict[int, Access]:
-        below = self._below.get(number)
-        if below is None:
-            found = self.places.accesses(self._graph.units[number], number)
-            if not found:
-                raise self._not_read(number)
-            return found
-        place = self.places.sites[0]
-        empty = Access(PlanNode("block", place, Figures(), (), number), Charge())
-        return {site: empty for site, cost in enumerate(below.cost) if cost < inf}
+    def _unit_accesses(self, number: int) -> dict[int, PlanNode]:
+        """Of a relation, by site."""
+        relation = self._graph.units[number].relation
+        if relation is None:
+            return {}
+        found = self.places.accesses(self._graph.units[number], number)
+        if not found:
+            resources = (relation.uri, relation.wrapper) if relation.wrapper else (relation.uri,)
+            reason = f"no cycle provider may read {relation.name} for this user"
+            raise self.places.no_plan(reason, resources)
+        return found
 
     def _all_columns(self) -> dict[str, tuple[int, Column]]:
         """By its full name each column with the item that makes it."""
@@ -168,7 +161,8 @@ class BlockPlans:
                 inputs.append(Input(below.rows, access, below.flow))
                 continue
             access = {
-                site: places.scalar(each.charge) for site, each in self._accesses[number].items()
+                site: places.scalar(Charge(node.figures.seconds, node.figures.cost))
+                for site, node in self._accesses[number].items()
             }
             inputs.append(Input(places.rows(unit), access, self._flow_of(number)))
         conditions = [
@@ -192,7 +186,7 @@ class BlockPlans:
         relation = self._graph.units[number].relation
         assert relation is not None
         own = sum(1 << site for site in self._accesses[number])
-        return self.places.flow_mask(relation.uri) | own
+        return self.places.may.flow_mask(relation.uri) | own
 
     def _fixed(self) -> Iterator[FixedJoin]:
         """Joins with fixed sides.  A right side that the operators on top ask for once more is
@@ -263,8 +257,9 @@ class BlockPlans:
         places = self.places
         found: dict[int, tuple[float, float]] = {}
         for function in self._graph.steps[number].alternatives:
-            for site in bits(places.function_mask(function.uri)):
-                start, row = self._function_cost(site, function)
+            for site in bits(places.may.function_mask(function.uri)):
+                costs = places.model.function(places.sites[site], function)
+                start, row = map(places.scalar, costs)
                 known = found.get(site, (inf, 0.0))
                 if not places.has_room(site, function):
                     continue
@@ -272,15 +267,10 @@ class BlockPlans:
                     found[site] = start, row
                     self._functions[number, site] = function
         if not found:
-            raise self._not_applied(number)
+            functions = self._graph.steps[number].alternatives
+            reason = f"no cycle provider may execute {functions[0].name} for this user"
+            raise places.no_plan(reason, [each.uri for each in functions])
         return found
-
-    def _function_cost(self, site: int, function: Function) -> tuple[float, float]:
-        place, model = self.places.sites[site], self.places.model
-        return (
-            self.places.scalar(model.function_start(place)),
-            self.places.scalar(model.function_row(place, function)),
-        )
 
     def _widths(self) -> Iterator[Width]:
         """Each column until its last consumer has taken it."""
@@ -344,7 +334,7 @@ class BlockPlans:
         for unit, entry in zip(self._graph.units, self.plans.problem.inputs, strict=True):
             allowed = entry.flow
             if aggregated and unit.relation is not None:
-                allowed |= self.places.aggregate_mask(unit.relation.uri)
+                allowed |= self.places.may.aggregate_mask(unit.relation.uri)
             mask &= allowed
         return mask
 
@@ -388,31 +378,27 @@ class BlockPlans:
 
     def _top(self, site: int) -> PlanNode:
         graph, place = self._graph, self.places.sites[site]
-        own = self._own(site)
+        own, width = self._own(site), self.width
         if graph.combine:
-            parts = tuple(
+            parts = [
                 self._assembled(self.plans.chosen(1 << number, site))
                 for number in range(self._count)
-            )
-            makes = blocking if self._sorts_out() else pipelined
-            below = PlanNode(
-                "union", place, makes([each.figures for each in parts], own, self._taken), parts,
-                kind=graph.combine, text=graph.combine, width=self.width,
+            ]
+            below = operator(
+                "union", place, parts, own, self._taken, width,
+                waits=len(parts) * self._sorts_out(), kind=graph.combine, text=graph.combine,
             )  # fmt: skip
             own = Charge()
         else:
             below = self._assembled(self.plans.chosen(self.plans.full, site))
         if graph.aggregated:
-            below = PlanNode(
-                "nest", place, blocking((below.figures,), own, self.rows), (below,),
-                text=", ".join(graph.group), width=self.width,
-                memory_megabytes=self.rows * self.width / MEGABYTE,
+            below = operator(
+                "nest", place, (below,), own, self.rows, width, waits=1,
+                text=", ".join(graph.group), memory_megabytes=self.rows * width / MEGABYTE,
             )  # fmt: skip
             own = Charge()
-        makes = blocking if graph.order or graph.distinct else pipelined
-        figures = makes((below.figures,), own, self.rows)
-        text = ", ".join(each.name for each in graph.select)
-        return PlanNode("project", place, figures, (below,), text=text, width=self.width)
+        waits, text = bool(graph.order or graph.distinct), ", ".join(e.name for e in graph.select)
+        return operator("project", place, (below,), own, self.rows, width, waits=waits, text=text)
 
     # --- nodes -----------------------------------------------------------------------------
 
@@ -434,16 +420,17 @@ class BlockPlans:
         else:
             node, fresh = self._join(chosen, below, fresh, rows, width)
         for number in fresh:
-            figures = pipelined((node.figures,), Charge(), rows)
-            text = self._graph.predicates[number].text
-            node = PlanNode("select", node.site, figures, (node,), number, text=text, width=width)
+            node = operator(
+                "select", node.site, (node,), Charge(), rows, width, index=number,
+                text=self._graph.predicates[number].text,
+            )  # fmt: skip
         return node
 
     def _access(self, chosen: Chosen) -> PlanNode:
         number = chosen.items.bit_length() - 1
         below = self._below.get(number)
         if below is None:
-            return self._accesses[number][chosen.site].node
+            return self._accesses[number][chosen.site]
         inner = below.node(chosen.site)
         alias = self._graph.units[number].alias
         return PlanNode(
@@ -458,14 +445,11 @@ class BlockPlans:
         function = self._functions.get((number, chosen.site))
         if function is None:
             own = model.rows(place, taken * ELEMENTS)
-            figures = pipelined((below.figures,), own, rows)
-            return PlanNode("unnest", place, figures, (below,), number, text=text, width=width)
-        row = model.function_row(place, function)
-        own = model.function_start(place).plus(Charge(row.seconds * taken, row.money * taken))
-        return PlanNode(
-            "apply", place, pipelined((below.figures,), own, rows), (below,), number,
-            kind=function.kind, function=function, text=text, width=width,
-            memory_megabytes=function.megabytes,
+            return operator("unnest", place, (below,), own, rows, width, index=number, text=text)
+        start, row = model.function(place, function)
+        return operator(
+            "apply", place, (below,), start.plus(row.times(taken)), rows, width, index=number,
+            kind=function.kind, function=function, text=text, memory_megabytes=function.megabytes,
         )  # fmt: skip
 
     def _join(
@@ -491,32 +475,13 @@ class BlockPlans:
                 fresh = fresh[1:]
         work = self.plans.join_rows(one.items, other.items, rows)
         own = self.places.model.rows(place, work)
-        node = PlanNode(
-            "join", place, joined(below[0].figures, below[1].figures, own, rows), tuple(below),
-            index, kind, text=text, width=width,
+        node = operator(
+            "join", place, below, own, rows, width, waits=1, index=index, kind=kind, text=text,
             memory_megabytes=2 * figures[1][0] * figures[1][1] / MEGABYTE,
         )  # fmt: skip
         return node, fresh
 
     # --- no plan ---------------------------------------------------------------------------
-
-    def _not_read(self, number: int) -> QueryRefused:
-        relation = self._graph.units[number].relation
-        assert relation is not None
-        resources = (relation.uri, relation.wrapper) if relation.wrapper else (relation.uri,)
-        rules = self.places.why(resources, ("", *relation.read_at))
-        return QueryRefused(
-            "no-plan", f"no cycle provider may read {relation.name} for this user", " ".join(rules)
-        )
-
-    def _not_applied(self, number: int) -> QueryRefused:
-        functions = self._graph.steps[number].alternatives
-        resources = tuple(each.uri for each in functions)
-        name = functions[0].name
-        rules = self.places.why(resources, ("", *self._all_sites()))
-        return QueryRefused(
-            "no-plan", f"no cycle provider may execute {name} for this user", " ".join(rules)
-        )
 
     def _not_together(self) -> QueryRefused:
         """The rows of all units cannot meet, or not where a function may be."""
@@ -524,15 +489,11 @@ class BlockPlans:
         names = [unit.relation.name if unit.relation else unit.alias for unit in self._graph.units]
         functions = [each for step in self._graph.steps for each in step.alternatives]
         uris += [each.uri for each in functions]
-        rules = self.places.why(uris, self._all_sites())
         reason = f"no cycle provider may have the rows of {', '.join(dict.fromkeys(names))}"
         if functions:
             names = [each.name for each in functions]
             reason += f" and the code of {', '.join(dict.fromkeys(names))}"
-        return QueryRefused("no-plan", f"{reason} together", " ".join(rules))
-
-    def _all_sites(self) -> list[str]:
-        return [site.uri for site in self.places.sites]
+        return self.places.no_plan(f"{reason} together", uris, self.places.sites)
 
 
 def _bare(text: str) -> str:

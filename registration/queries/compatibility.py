@@ -18,7 +18,14 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from registration.queries.providers import RIGHTS, Flow, Market, Permission, Relation
+from registration.queries.providers import (
+    RIGHTS,
+    CycleProvider,
+    Flow,
+    Market,
+    Permission,
+    Relation,
+)
 
 
 class Denial(NamedTuple):
@@ -34,9 +41,15 @@ class Denial(NamedTuple):
 class Compatibility:
     """Of one user of a market.  Masks are 0 for a URI that the market does not have."""
 
-    def __init__(self, market: Market, user: str = "", groups: Collection[str] = ()) -> None:
-        """``user``: a name, "" of one who has not shown who they are."""
-        self._market = market
+    def __init__(
+        self,
+        market: Market,
+        user: str = "",
+        groups: Collection[str] = (),
+        sites: tuple[CycleProvider, ...] | None = None,
+    ) -> None:
+        """``user``: a name, "" of one who has not shown who they are; ``sites``: those of masks."""
+        self._market, self._user, self._groups = market, user, groups
         self._subjects = {"anonymous"}
         if user:
             self._subjects |= {"*", f"user/{user}", *(f"group/{each}" for each in groups)}
@@ -47,7 +60,7 @@ class Compatibility:
         self._flows: dict[str, list[Flow]] = {}
         for flow in market.flows:
             self._flows.setdefault(flow.resource, []).append(flow)
-        self.sites = market.sites
+        self.sites = market.sites if sites is None else sites
         self._bits = {site.uri: 1 << at for at, site in enumerate(self.sites)}
         self._at_sites = [
             denial
@@ -58,6 +71,11 @@ class Compatibility:
         self.execute_mask = self._left(self._at_sites, "use")
         """The sites at which fragments of the user's may be executed."""
         self._denied = cache(lambda uri: tuple(self._found(uri)))
+
+    def over(self, mask: int) -> Compatibility:
+        """The same user's, with masks over some of the sites alone."""
+        sites = tuple(site for at, site in enumerate(self.sites) if mask >> at & 1)
+        return Compatibility(self._market, self._user, self._groups, sites)
 
     def read_mask(self, relation: str) -> int:
         """Where the relation may be scanned."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from registration.queries.providers import CycleProvider, Function, Link, Relation
 from registration.queries.query_plan import Figures
@@ -47,6 +46,9 @@ class Charge:
     def plus(self, other: Charge) -> Charge:
         return Charge(self.seconds + other.seconds, self.money + other.money)
 
+    def times(self, count: float) -> Charge:
+        return Charge(self.seconds * count, self.money * count)
+
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
@@ -79,14 +81,11 @@ class CostModel:
         bought = Charge(self.start_s, size / MEGABYTE * relation.price_per_megabyte)
         return self.work(site, seconds).plus(bought)
 
-    def function_start(self, site: CycleProvider) -> Charge:
-        return Charge(self.function_start_s, self.function_start_s * site.price_per_second)
-
-    def function_row(self, site: CycleProvider, function: Function) -> Charge:
-        """Of a row that a function takes."""
-        return self.work(site, function.seconds_per_row + self.row_s).plus(
-            Charge(0.0, function.price_per_row)
-        )
+    def function(self, site: CycleProvider, function: Function) -> tuple[Charge, Charge]:
+        """Of the start of a function, and of a row that it takes."""
+        start = Charge(self.function_start_s, self.function_start_s * site.price_per_second)
+        row = self.work(site, function.seconds_per_row + self.row_s)
+        return start, row.plus(Charge(0.0, function.price_per_row))
 
     def send_start(self, link: Link) -> Charge:
         return Charge(link.seconds + self.send_s)
@@ -103,25 +102,30 @@ def width_of(type_name: str) -> float:
     return _WIDTHS.get(type_name.strip().lower().split("(")[0].split("<")[0], _WIDTH)
 
 
-def pipelined(
-    below: Sequence[Figures], own: Charge, rows: float, bytes_read: float = 0.0
+def figures(
+    below: Sequence[Figures],
+    own: Charge,
+    rows: float,
+    *,
+    waits: int = 0,
+    bytes_read: float = 0.0,
 ) -> Figures:
-    """Of an operator that gives rows as it takes them: the first row is there after that of each
-    input, the last one when the slowest input and the own work are done."""
-    first = max((each.first_row_s for each in below), default=0.0)
-    share = own.seconds / max(rows, 1.0)
-    return _figures(below, own, rows, first + share, bytes_read)
-
-
-def blocking(below: Sequence[Figures], own: Charge, rows: float) -> Figures:
-    """Of an operator that takes all rows before it gives one."""
-    return _figures(below, own, rows, inf)
-
-
-def joined(probe: Figures, build: Figures, own: Charge, rows: float) -> Figures:
-    """Of a hash join, which takes all rows of ``build`` before the first of ``probe``."""
-    first = max(probe.first_row_s, build.seconds) + own.seconds / max(rows, 1.0)
-    return _figures((probe, build), own, rows, first)
+    """Of an operator that takes all rows of its last ``waits`` inputs before it gives one.  Its
+    first row is there after all of these and the first ones of the others, its last one when the
+    slowest input and its own work are done."""
+    at_once = len(below) - waits
+    before = [each.first_row_s for each in below[:at_once]]
+    before += (each.seconds for each in below[at_once:])
+    share = own.seconds if below and not at_once else own.seconds / max(rows, 1.0)
+    seconds = max((each.seconds for each in below), default=0.0) + own.seconds
+    return Figures(
+        rows=rows,
+        bytes_read=bytes_read + sum(each.bytes_read for each in below),
+        bytes_moved=sum(each.bytes_moved for each in below),
+        cost=sum(each.cost for each in below) + own.money,
+        first_row_s=min(max(before, default=0.0) + share, seconds),
+        seconds=seconds,
+    )
 
 
 def sent(below: Figures, start: Charge, per_byte: Charge, size: float) -> Figures:
@@ -134,19 +138,4 @@ def sent(below: Figures, start: Charge, per_byte: Charge, size: float) -> Figure
         cost=below.cost + start.money + per_byte.money * size,
         first_row_s=below.first_row_s + start.seconds,
         seconds=max(below.seconds, below.first_row_s + moving) + start.seconds,
-    )
-
-
-def _figures(
-    below: Sequence[Figures], own: Charge, rows: float, first: float, size: float = 0.0
-) -> Figures:
-    """The first row is there at ``first``, and not after the last one."""
-    seconds = max((each.seconds for each in below), default=0.0) + own.seconds
-    return Figures(
-        rows=rows,
-        bytes_read=size + sum(each.bytes_read for each in below),
-        bytes_moved=sum(each.bytes_moved for each in below),
-        cost=sum(each.cost for each in below) + own.money,
-        first_row_s=min(first, seconds),
-        seconds=seconds,
     )

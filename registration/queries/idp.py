@@ -1,8 +1,7 @@
 """Iterative dynamic programming (IDP; Kossmann and Stocker 2000): plans of queries of any size.
 
-A query that is simple enough is searched whole.  Otherwise a greedy search gives a first plan,
-blocks of a few items are planned by dynamic programming and become one unit, until few units are
-left, and then windows of the plan that was found are planned anew while that pays.
+A query that is simple enough is searched whole.  Otherwise greedy searches give a first plan, whose
+windows of some joins are planned anew by dynamic programming while that pays (their IDP2).
 Pairs of sets are counted, no seconds are measured, so the same query always has the same plan.
 """
 
@@ -21,21 +20,17 @@ PAIRS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``pairs``: up to which a query is searched whole.  ``block_pairs`` and ``window_pairs``: of a
-    block and of a window.  ``tried``: blocks that are judged by a greedy search each.
-    ``blocks_max``: items up to which blocks are looked for, windows alone beyond."""
+    """``pairs``, ``window_pairs``: of sets, up to which a query, a window is searched whole;
+    ``rounds``: of windows."""
 
     pairs: int = PAIRS
-    block_pairs: int = 1_000
-    window_pairs: int = 500
-    tried: int = 6
-    blocks_max: int = 40
-    rounds: int = 2
+    window_pairs: int = 1_500
+    rounds: int = 4
 
 
 USUAL_EFFORT = Effort()
-_BLOCKS, _WINDOWS = (6, 4, 3), (12, 8, 5, 3)
-"""Sizes that are tried, the largest first."""
+_WINDOWS = (12, 8, 5, 3)
+"""Parts of a window that are tried, the most first."""
 
 
 def search(plans: Plans, ends: Sequence[int], effort: Effort = USUAL_EFFORT) -> bool:
@@ -46,8 +41,6 @@ def search(plans: Plans, ends: Sequence[int], effort: Effort = USUAL_EFFORT) -> 
     goal = _Goal(plans, ends)
     _greedy(plans, items, by_cost=True)
     _greedy(plans, items, by_cost=False)
-    if len(items) <= effort.blocks_max:
-        _blocks(plans, items, effort)
     _windows(plans, goal, effort)
     if goal.cost() == inf:  # a step came too late in each of them
         exhaust(plans, items, 64 * effort.pairs)
@@ -71,11 +64,12 @@ class _Goal:
         return self.plans.chosen(self.plans.full, min(self.ends, key=choice.cost.__getitem__))
 
 
-def exhaust(plans: Plans, units: Sequence[int], pairs: int, most: int | None = None) -> bool:
-    """Plans each connected set of up to ``most`` units (None: of all); False, and nothing is done,
-    if that takes more than so many pairs."""
-    adjacent = _between(plans, units)
-    found = list(islice(pairs_of(adjacent, most or len(units)), pairs + 1))
+def exhaust(plans: Plans, units: Sequence[int], pairs: int) -> bool:
+    """Plans each connected set of units; False, and nothing is done, if that takes more pairs."""
+    adjacent = [
+        sum(1 << n for n, other in enumerate(units) if plans.near(unit) & other) for unit in units
+    ]
+    found = list(islice(pairs_of(adjacent), pairs + 1))
     if len(found) > pairs:
         return False
     whole: dict[int, int] = {1 << number: unit for number, unit in enumerate(units)}
@@ -93,13 +87,6 @@ def exhaust(plans: Plans, units: Sequence[int], pairs: int, most: int | None = N
     for numbers in sorted(by_set, key=int.bit_count):
         plans.combine(items(numbers), by_set[numbers])
     return True
-
-
-def _between(plans: Plans, units: Sequence[int]) -> list[int]:
-    """For each unit the numbers of the units next to it."""
-    return [
-        sum(1 << n for n, other in enumerate(units) if plans.near(unit) & other) for unit in units
-    ]
 
 
 def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
@@ -133,59 +120,6 @@ def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
         near = plans.near(whole)
         pairs += [(price(whole, unit), whole, unit) for unit in left if near & unit]
         left.append(whole)
-
-
-def _blocks(plans: Plans, items: Sequence[int], effort: Effort) -> None:
-    """Plans blocks of units; the block with which a greedy search ends cheapest becomes a unit."""
-    units = list(items)
-    while len(units) > 1:
-        if exhaust(plans, units, effort.block_pairs):
-            return
-        fits = (most for most in _BLOCKS if exhaust(plans, units, effort.block_pairs, most))
-        most = next(fits, 2)
-        if most == 2:
-            exhaust(plans, units, len(units) ** 2, most)
-        known = set(units)
-        sets = [
-            sum(units[number] for number in range(len(units)) if one >> number & 1)
-            for one in _sets_of(_between(plans, units), most)
-        ]
-        sets = [each for each in sets if each in plans.choices and each not in known]
-        if not sets:
-            return
-        chosen = _chosen_block(plans, units, sets, effort)
-        units = [unit for unit in units if unit & ~chosen] + [chosen]
-
-
-def _sets_of(adjacent: Sequence[int], most: int) -> set[int]:
-    return {
-        one | other for one, other in pairs_of(adjacent, most) if (one | other).bit_count() == most
-    }
-
-
-def _chosen_block(plans: Plans, units: list[int], sets: list[int], effort: Effort) -> int:
-    def size(items: int) -> float:
-        rows, width, _ = plans.figures(items)
-        return rows * width
-
-    def more(items: int) -> float:
-        low = [plans.lowest(unit) for unit in units if not unit & ~items]
-        return plans.lowest(items) - sum(each for each in low if each < inf)
-
-    half = effort.tried // 2
-    tried = dict.fromkeys(sorted(sets, key=size)[:half] + sorted(sets, key=more)[:half])
-    best, best_cost = next(iter(tried)), inf
-    for each in tried:
-        rest = [unit for unit in units if unit & ~each] + [each]
-        cost = _completed(plans, rest)
-        if cost < best_cost:
-            best, best_cost = each, cost
-    return best
-
-
-def _completed(plans: Plans, units: list[int]) -> float:
-    _greedy(plans, units, by_cost=False)
-    return plans.lowest(plans.full)
 
 
 def _windows(plans: Plans, goal: _Goal, effort: Effort) -> None:

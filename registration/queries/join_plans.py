@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import chain, combinations
 from math import inf
 
@@ -132,7 +133,7 @@ class Plans:
         self.full = (1 << problem.items) - 1
         self._sites = range(len(problem.work))
         self.adjacent = _adjacent(problem)
-        self._near: dict[int, int] = {}
+        self.near = cache(partial(next_to, self.adjacent))
         self._equal = [0] * problem.items
         self._shares: list[list[tuple[int, float]]] = [[] for _ in range(problem.items)]
         for condition in problem.conditions:
@@ -145,28 +146,10 @@ class Plans:
         self._widths: list[list[tuple[float, int]]] = [[] for _ in range(problem.items)]
         for column in problem.widths:
             self._widths[column.item].append((column.bytes, column.until))
-        self._figures: dict[int, tuple[float, float, int]] = {}
+        self.figures = cache(self._figures)
         for item, entry in enumerate(problem.inputs):
             made = [entry.access.get(site, inf) for site in self._sites]
             self._choose(1 << item, Choice(made, [None] * len(made)))
-
-    def near(self, items: int) -> int:
-        """The items next to a set, without its own."""
-        known = self._near.get(items)
-        if known is None:
-            known = 0
-            for item in bits(items):
-                known |= self.adjacent[item]
-            known = self._near[items] = known & ~items
-        return known
-
-    def figures(self, items: int) -> tuple[float, float, int]:
-        """Rows of a set, bytes of one, and bits of the sites where they may be (0: the set is part
-        of no plan)."""
-        known = self._figures.get(items)
-        if known is None:
-            known = self._figures[items] = self._figures_of(items)
-        return known
 
     def combine(self, items: int, pairs: Iterable[tuple[int, int]]) -> Choice | None:
         """The plans of a set by pairs of sets that make it up; None if there is none."""
@@ -237,7 +220,9 @@ class Plans:
         equal = any(self._equal[item] & rest for item in bits(small))
         return join_work(left, right, rows, equal)
 
-    def _figures_of(self, items: int) -> tuple[float, float, int]:
+    def _figures(self, items: int) -> tuple[float, float, int]:
+        """Rows of a set, bytes of one, and bits of the sites where they may be (0: the set is part
+        of no plan)."""
         problem, count = self.problem, len(self.problem.inputs)
         rows, width, flow = 1.0, 8.0, (1 << len(self._sites)) - 1
         for item in bits(items):
@@ -339,7 +324,10 @@ def _adjacent(problem: Problem) -> list[int]:
     parts: list[int] = []
     for item in range(problem.items):
         if not any(part >> item & 1 for part in parts):
-            parts.append(reached(adjacent, 1 << item, -1))
+            part = 1 << item
+            while new := next_to(adjacent, part):
+                part |= new
+            parts.append(part)
     for part in parts:
         for other in parts:
             if part != other:
@@ -348,56 +336,39 @@ def _adjacent(problem: Problem) -> list[int]:
     return adjacent
 
 
-def reached(adjacent: Sequence[int], start: int, within: int) -> int:
-    """The items of ``within`` that are connected with ``start``."""
-    seen = new = start
-    while new:
-        near = 0
-        for item in bits(new):
-            near |= adjacent[item]
-        new = near & within & ~seen
-        seen |= new
-    return seen
+def next_to(adjacent: Sequence[int], items: int) -> int:
+    """The items next to a set, without its own."""
+    near = 0
+    for item in bits(items):
+        near |= adjacent[item]
+    return near & ~items
 
 
-def pairs_of(adjacent: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Each pair of connected sets without common items and with an edge between them, once, of at
-    most so many items together (Moerkotte and Neumann, DPccp)."""
-    count = len(adjacent)
+def pairs_of(adjacent: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Each pair of connected sets without common items and with an edge between them, once
+    (Moerkotte and Neumann, DPccp)."""
+    near = cache(partial(next_to, adjacent))
 
-    known: dict[int, int] = {}
-
-    def near(items: int) -> int:
-        found = known.get(items)
-        if found is None:
-            found = 0
-            for item in bits(items):
-                found |= adjacent[item]
-            found = known[items] = found & ~items
-        return found
-
-    def grown(items: int, excluded: int, room: int) -> Iterator[int]:
-        """Connected sets of ``items`` and up to ``room`` more."""
+    def grown(items: int, excluded: int) -> Iterator[int]:
+        """Connected sets of ``items`` and more."""
         border = near(items) & ~excluded
         excluded |= border
         singles = [1 << item for item in bits(border)]
-        for size in range(1, min(room, len(singles)) + 1):
+        for size in range(1, len(singles) + 1):
             for some in combinations(singles, size):
                 more = items | sum(some)
                 yield more
-                if size < room:
-                    yield from grown(more, excluded, room - size)
+                yield from grown(more, excluded)
 
-    for first in range(count - 1, -1, -1):
+    for first in range(len(adjacent) - 1, -1, -1):
         lower = (1 << (first + 1)) - 1
         start = 1 << first
-        for one in chain((start,), grown(start, lower, most - 2)):
+        for one in chain((start,), grown(start, lower)):
             excluded = (one & -one) * 2 - 1 | one
-            room = most - one.bit_count()
             border = near(one) & ~excluded
             for item in bits(border):
                 other = 1 << item
                 below = border & (other * 2 - 1)
                 yield one, other
-                for more in grown(other, excluded | below, room - 1):
+                for more in grown(other, excluded | below):
                     yield one, more

@@ -57,10 +57,10 @@ class Optimiser:
         needed = self._needed(graph) | 1 << self._target
         opened = open_sites(self._allowed, needed, self._functions(graph))
         places = Places(self._market, self._allowed, opened, self._model, weights, self._rows_of)
-        target = opened.index(self._target)
+        target = (opened & ((1 << self._target) - 1)).bit_count()
         whole = BlockPlans(places, graph, self._effort)
         if whole.cost[target] == inf:
-            raise self._kept_away(whole)
+            raise self._kept_away(places, whole)
         return whole.node(target)
 
     def _needed(self, graph: QueryGraph) -> int:
@@ -79,17 +79,10 @@ class Optimiser:
                 for function in step.alternatives:
                     yield self._allowed.function_mask(function.uri)
 
-    def _kept_away(self, whole: BlockPlans) -> QueryRefused:
+    def _kept_away(self, places: Places, whole: BlockPlans) -> QueryRefused:
         """The result may be made somewhere, and may not go to the target."""
         target = self._allowed.sites[self._target]
-        kept = []
-        rules: dict[str, None] = {}
-        for uri, name in whole.relations():
-            why = self._allowed.why(uri, target.uri)
-            if why:
-                kept.append(name)
-                rules.update(dict.fromkeys(why))
-        names = ", ".join(dict.fromkeys(kept)) or "the result"
-        return QueryRefused(
-            "no-plan", f"rows of {names} may not go to {target.name}", " ".join(rules)
-        )
+        relations = dict(whole.relations())
+        kept = [name for uri, name in relations.items() if self._allowed.why(uri, target.uri)]
+        reason = f"rows of {', '.join(kept) or 'the result'} may not go to {target.name}"
+        return places.no_plan(reason, relations, (target,))

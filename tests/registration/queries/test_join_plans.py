@@ -55,7 +55,7 @@ def test_iterative_programming_is_near_the_best_and_misses_no_plan() -> None:
     for seed in range(24):
         problem = random_problem(seed, 9, shape=SHAPES[seed % 3], steps=seed % 3, forbidden=0.3)
         best = _cost(_searched(problem))
-        found = _cost(_searched(problem, Effort(pairs=0, block_pairs=60, window_pairs=40)))
+        found = _cost(_searched(problem, Effort(pairs=0, window_pairs=40)))
         assert (best == inf) == (found == inf), f"seed {seed}"
         if best < inf:
             ratios.append(found / best)

@@ -256,7 +256,7 @@ def test_the_search_and_the_nodes_count_the_same_money() -> None:
         (branch, branch), (), (), (Output("n", "BIGINT", "`b.n`"),), combine="union"
     )
     for graph in (FIGURE_1, COUNTED, combined):
-        places = Places(ruled, may, range(3), SPARK, Weights(1.0, 0.0), lambda *_: None)
+        places = Places(ruled, may, 0b111, SPARK, Weights(1.0, 0.0), lambda *_: None)
         plans = BlockPlans(places, graph, USUAL_EFFORT)
         for site in range(3):
             assert plans.node(site).figures.cost == pytest.approx(plans.cost[site])
