@@ -209,7 +209,7 @@ def function_call(evaluator: MessageEvaluator, call_: ast.FunctionCall, focus: F
 
 def operation(evaluator: MessageEvaluator, operation: ast.Operation, focus: Focus) -> Value:
     name = operation.name
-    values = [evaluator.value(operand, focus) for operand in operation.operands]
+    values = (evaluator.value(operand, focus) for operand in operation.operands)
     if name in ("|", "intersect", "except"):
         return _combined(name, *(set(evaluator.nodes(value)) for value in values))
     if name in ("is", "<<", ">>"):
@@ -218,7 +218,7 @@ def operation(evaluator: MessageEvaluator, operation: ast.Operation, focus: Focu
     for value in values:
         atom = evaluator.one_atom(value)
         if atom is None:
-            return []
+            return []  # the operands behind it are not looked at
         operands.append(atom)
     if name == "negate":
         return [negate(operands[0])]

@@ -181,6 +181,9 @@ HOSTILE: dict[str, str] = {
         "for $x in 1 to 9000 return copy $c := /a modify "
         "(for $v in $c//v return replace value of node $v with 1) return $c"
     ),
+    "copies that a path begins in": _returns(
+        "count(for $x in 1 to 90000 return copy $c := /a modify () return $c/@k)"
+    ),
     # -- numbers
     "numbers that square": _doubled("9999999999", "§ * §", 40, "string-length(string(§))"),
     "decimals that square": _doubled("1.0000000001", "§ * §", 40, "string-length(string(§))"),

@@ -80,7 +80,7 @@ def test_a_search_that_would_take_long_is_not_begun_and_its_user_is_told() -> No
     [
         *("a range of all integers", "a range for a condition", "ranges beside each other"),
         *("sequences that double", "texts that double", "joined by a long text"),
-        *("reversed and doubled", "inserted and doubled"),
+        *("reversed and doubled", "inserted and doubled", "copies that a path begins in"),
     ],
 )
 def test_memory_is_charged_before_it_is_built(name: str) -> None:

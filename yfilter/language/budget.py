@@ -28,6 +28,7 @@ NOT_BEGUN = -1.0
 SMALL = 65_536  # bytes of a value that is not charged: time bounds how many there can be
 ITEM_BYTES = 32  # of an item of a sequence, about
 POINTER_BYTES = 8  # of one that is there already
+ROW_BYTES = 48  # of a node of a constructed tree, in all columns
 TEXT_VISIT = 64  # characters that cost as much as a visit
 
 
@@ -75,9 +76,14 @@ class Budget:
         if size >= TEXT_VISIT:
             self.charge(size // TEXT_VISIT)
 
-    def charge_memory(self, size: int) -> None:
+    def charge_rows(self, rows: int) -> None:
+        """Counts the rows of a tree, which stay until the message ends."""
+        self.charge(rows)
+        self.charge_memory(ROW_BYTES * rows, small=0)
+
+    def charge_memory(self, size: int, small: int = SMALL) -> None:
         """Counts a value of about so many bytes that is about to be built."""
-        if size > SMALL:
+        if size > small:
             self.memory_left -= size
             if self.memory_left < 0:
                 raise MatchLimitExceeded(

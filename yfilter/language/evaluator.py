@@ -173,8 +173,7 @@ class Evaluator(Budget):
                 stream = parse_text(written(self, [item]), limits)
             except MessageRefused as refusal:  # larger or deeper than a message may be
                 raise MatchLimitExceeded("result-too-large", str(refusal)) from None
-            self.streams.append(stream)
-            item.node = element_node(0, len(self.streams) - 1)
+            item.node = self._added(stream, element_node(0))
         return item.node
 
     def attached(self, item: Detached) -> Node:
@@ -186,10 +185,22 @@ class Evaluator(Budget):
 
     def tree(self, stream: ElementStream, top: Node) -> Node:
         """``top`` of these columns as the top of one more tree: nothing is above it."""
-        self.streams.append(stream)
-        top = top._replace(tree=len(self.streams) - 1)
+        top = self._added(stream, top)
         self.tops[top.tree] = top
         return top
+
+    def _added(self, stream: ElementStream, top: Node) -> Node:
+        """The top of one more tree, whose maker pays for its rows among the columns."""
+        rows = 1
+        if top.type is NodeType.ELEMENT:
+            end = stream.element_end[top.number]
+            rows = end - top.number + len(stream.content_within(top.number))
+            rows += stream.attribute_start[end] - stream.attribute_start[top.number]
+        elif top.type is NodeType.DOCUMENT:
+            rows = len(stream) + len(stream.content_kind) + len(stream.attribute_name)
+        self.charge_rows(rows)
+        self.streams.append(stream)
+        return top._replace(tree=len(self.streams) - 1)
 
     def parent(self, node: Node) -> Node | None:
         """The element or document above a node."""

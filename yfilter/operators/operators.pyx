@@ -4267,22 +4267,15 @@ cdef class Arithmetic(Exact):
 
     cdef bint number(self, long long node, double* found) except -1:
         cdef double other = 0
-        cdef bint is_there
         try:
-            is_there = self._left.number(node, found)
-        except DynamicError:
-            if self._right.number(node, &other):
-                raise
-            return False  # one is missing, whatever the other one is
-        try:
-            if not self._right.number(node, &other):
+            if not self._left.number(node, found) or not self._right.number(node, &other):
                 return False
-        except DynamicError:
-            if is_there:
-                raise
-            return False
-        if not is_there:
-            return False
+        except DynamicError:  # or the other value is missing, and this one need be no number
+            result = self.atom(node)
+            if result is None:
+                return False
+            found[0] = float(result)
+            return True
         if self._code == _PLUS:
             found[0] += other
         elif self._code == _MINUS:
@@ -4305,8 +4298,8 @@ cdef class Arithmetic(Exact):
 
     cdef object atom(self, long long node):
         left = self._left.atom(node)
-        right = self._right.atom(node)
-        if left is None or right is None:
+        right = None if left is None else self._right.atom(node)
+        if right is None:
             return None
         if type(left) is int and type(right) is int and self._code <= _TIMES:
             if -_SMALL < left < _SMALL and -_SMALL < right < _SMALL:
@@ -4776,8 +4769,8 @@ cdef class ValueComparison(Operator):
                 return [compares(number, RELATIONS[self._relation], other)]
             return []
         left = self._left.atom(node)
-        right = self._right.atom(node)
-        if left is None or right is None:
+        right = None if left is None else self._right.atom(node)
+        if right is None:
             return []
         return [compare(left, self._relation, right)]
 
@@ -5035,8 +5028,8 @@ cdef class Range(Operator):
 
     cdef object value(self, long long node):
         first = self._first.atom(node)
-        last = self._last.atom(node)
-        if first is None or last is None:
+        last = None if first is None else self._last.atom(node)
+        if last is None:
             return []
         return integers(self._scratch.evaluator(), first, last)
 

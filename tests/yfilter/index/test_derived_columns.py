@@ -225,3 +225,17 @@ def test_a_place_in_brackets_asks_for_each_place_that_there_is() -> None:
     for place in range(6):
         matcher.add(f"//i[b[{place}]]", str(place))
     assert matcher.matched_ids(b"<r><i><b/><b/><c/><b/></i><i/></r>") == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("asked", ["e + @c", "@c + e", "e * 2 + @c", "@c - -e", "e + @k", "@k + e"])
+@pytest.mark.parametrize("values", [("1", "a"), ("a", "1"), ("1", "2"), ("a",), ("1",), ()])
+def test_arithmetic_with_a_missing_value(asked: str, values: tuple[str, ...]) -> None:
+    """Nothing comes of it, though the other value is no number; but several values are an error."""
+    texts = (f"/r[not({asked} < 10)]", f"/r[{asked} < 10]", f"/r[{asked} >= 10 or @k]")
+    inside = "".join(f"<e>{value}</e>" for value in values)
+    stream = parse_text(f'<r k="3">{inside}</r>'.encode())
+    matcher = Matcher()
+    for text in texts:
+        matcher.add(text, text)
+    wanted = {text for text in texts if matches(text, stream)}
+    assert set(matcher.matched_ids(stream)) == wanted
