@@ -18,14 +18,18 @@ from xdist.workermanage import WorkerController
 
 TOGETHER = {  # each file belongs to the first that names it
     "spark": (
-        *("tests/onyx/spark/", "tests/registration/spark/", "tests/onyx/queries/test_figure1"),
+        *("tests/onyx/spark/", "tests/registration/spark/"),
+        *("tests/onyx/queries/test_figure1", "tests/onyx/queries/test_session"),
         *(f"tests/onyx/test_{each}.py" for each in ("archives", "auto_planning", "cli_planning")),
     ),
     "processes": ("tests/onyx/test_", "tests/benchmarks/test_network.py"),
     "faults": ("tests/survival/",),
 }
 APART = ("tests/simulation/",)
-FIRST = tuple(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql"))
+FIRST = (
+    *(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql")),
+    "tests/onyx/queries/test_session.py",
+)
 """Of their group: their sessions have settings of their own, and end before the shared one begins.
 """
 

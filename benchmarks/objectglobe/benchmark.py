@@ -9,6 +9,8 @@ import argparse
 from collections.abc import Callable
 
 from benchmarks.benchmark import Benchmark, positive
+from benchmarks.objectglobe.budgets import measure_budgets
+from benchmarks.objectglobe.estimating import measure_estimates
 from benchmarks.objectglobe.lookup import measure_lookup
 from benchmarks.objectglobe.planning import measure_planning
 from benchmarks.objectglobe.sandboxed import measure_sandbox
@@ -18,6 +20,8 @@ PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
     "lookup": measure_lookup,
     "planning": measure_planning,
     "sandbox": measure_sandbox,
+    "estimates": measure_estimates,
+    "budgets": measure_budgets,
 }
 
 

@@ -19,7 +19,8 @@ TAKES: Takes = {
     "catalog FILE": "the provider's own catalog, whose rules it keeps",
     "name NAME": "which cycle provider of the catalog it is",
     "--credentials FILE": "of provider/NAME (onyx cert issue)",
-    "--revoked FILE": "numbers of revoked certificates (identity/revoked of the network)",
+    "--revoked FILE": "numbers of revoked certificates (identity/revoked of the network), "
+    "read again when it has changed",
     "--insecure": "without TLS and signatures, for this machine alone",
     "--allow-weak-sandbox": "run functions though this machine cannot enforce the whole sandbox",
 }
@@ -69,7 +70,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
             session,
             Gate(check),
             Peers(market, identity.signer, identity.network, identity.authority),
-            plug_in(market, FunctionStore(Path(folder)), weak=arguments.allow_weak_sandbox),
+            plug_in(market, FunctionStore(Path(folder)), check, weak=arguments.allow_weak_sandbox),
             is_open=arguments.insecure,
         )
         with serving(service, site.host, site.port or 0, pem) as server:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from onyx.queries.catalog import Catalog
     from onyx.queries.planning import QueryPlan
     from onyx.queries.published_rows import PublishedRows
-    from onyx.queries.session import Run, Session
+    from onyx.queries.running import Run
+    from onyx.queries.session import Session
     from onyx.spark.network import Network
     from onyx.spark.publishing import RowRefused
 
@@ -77,7 +78,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
         "--insecure": "cycle providers of this machine, without TLS and signatures",
-        "--learn FILE": "Turtle with rows of scans that are known, before estimates",
+        "--learn FILE": "Turtle with figures of scans: counts before estimates, written by runs",
         **JSON,
     }
     kinds = {"limit": str, "soft": str}
@@ -256,6 +257,8 @@ def _tell(arguments: argparse.Namespace, found: Run, publishing: PublishedRows |
     """The last line."""
     actual, bill, stopped = found.actual, found.bill, found.stopped
     published = None if publishing is None else dict(publishing.counts)
+    if stopped is not None and stopped.code == "over-limit":
+        say(str(stopped))
     if arguments.json:
         facts = {
             "rows": actual.rows,

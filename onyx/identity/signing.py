@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Collection
+from collections.abc import Container
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -56,10 +56,40 @@ class Signer:
         return Signature(pem, base64.b64encode(value).decode("ascii"))
 
 
+class RevokedFile(Container[int]):
+    """Serial numbers of revoked certificates, hexadecimal and one a line, in a file that is read
+    again when it has changed.  A file that is not there has none; one that goes away keeps its
+    numbers."""
+
+    def __init__(self, path: Path) -> None:
+        """NotAuthenticated for a file that is no list, here and when it is read again."""
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._serials: frozenset[int] = frozenset()
+        self._refresh()
+
+    def __contains__(self, serial: object) -> bool:
+        self._refresh()
+        return serial in self._serials
+
+    def _refresh(self) -> None:
+        try:
+            said = self._path.stat()
+            state = said.st_mtime_ns, said.st_size, said.st_ino
+            if state != self._seen:
+                lines = self._path.read_text("ascii").split()
+                self._serials = frozenset(int(line, 16) for line in lines)
+                self._seen = state
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise NotAuthenticated(f"{self._path}: no revoked certificates: {error}") from None
+
+
 class SignatureCheck:
     """Checks signatures against one authority and the numbers of its revoked certificates."""
 
-    def __init__(self, authority: bytes, revoked: Collection[int] = ()) -> None:
+    def __init__(self, authority: bytes, revoked: Container[int] = ()) -> None:
         """``authority``: a text whose last certificate is the authority's, as credentials are and
         as the authority's own file is.  NotAuthenticated where there is none."""
         try:
@@ -71,8 +101,7 @@ class SignatureCheck:
     @classmethod
     def by(cls, credentials: Path, revoked: Path | None = None) -> Self:
         """By files as a node has them: its credentials, and the list of revoked numbers."""
-        lines = revoked.read_text("ascii").split() if revoked and revoked.exists() else []
-        return cls(credentials.read_bytes(), {int(line, 16) for line in lines})
+        return cls(credentials.read_bytes(), RevokedFile(revoked) if revoked else ())
 
     def principal(self, data: bytes, signature: Signature) -> Principal:
         """The signer of ``data``.  NotAuthenticated where the signature is of other bytes, or its

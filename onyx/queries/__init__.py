@@ -9,7 +9,8 @@ from formats.lazy_names import lazy_names
 if TYPE_CHECKING:
     from onyx.queries.catalog import Catalog
     from onyx.queries.planning import QueryPlan
-    from onyx.queries.session import Run, Session
+    from onyx.queries.running import Run
+    from onyx.queries.session import Session
     from registration.queries.quality import Quality
     from registration.queries.refusals import QueryRefused
     from registration.queries.stopped import QueryStopped
@@ -19,7 +20,8 @@ __all__ = ["Catalog", "Quality", "QueryPlan", "QueryRefused", "QueryStopped", "R
 _MODULES = {
     "onyx.queries.catalog": "Catalog",
     "onyx.queries.planning": "QueryPlan",
-    "onyx.queries.session": "Run Session",
+    "onyx.queries.running": "Run",
+    "onyx.queries.session": "Session",
     "registration.queries.quality": "Quality",
     "registration.queries.refusals": "QueryRefused",
     "registration.queries.stopped": "QueryStopped",

@@ -1,9 +1,9 @@
 """Rows that a scan will give: as it gave them before, else by the archive's summaries and sample.
 
-A file of metadata has how many rows scans gave (``q:Observation``); ``note`` writes it, and the
-next query reads it.  An archive that nobody has asked so is estimated without reading it:
-its summaries count messages by source, and the profile is matched with the sample that each file
-of an archive has (256 messages).  Below 1 % of matches that is an upper bound.
+A file of metadata has the figures of scans beside their estimates (``q:Observation``): each run
+writes it, and the next query reads it.  An archive that nobody has asked so is estimated by its
+summaries, which count messages by source, and by the profile's matches in the sample that each
+file has (256 messages; small files are read).  Below 1 % of matches that is an upper bound.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from onyx.data_directory import write_atomically
 from onyx.errors import file_errors
 from overlay.archive_file import ArchivedMessage
 from registration.queries.providers import NAMESPACE, Relation
+from registration.queries.query_plan import Scan
 from registration.spark.archive_files import ArchiveFiles, files_of
 from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
 
@@ -30,31 +31,54 @@ Arguments = tuple[tuple[str, str], ...]
 SAMPLE = 1024
 """Messages of all files of an archive that a profile is matched with at most."""
 
+READ = 8_192
+"""Messages of small files of an archive, which have no sample, that are read for one at most."""
+
 _OBSERVATIONS_MAX = 10_000
+_FIGURES = {
+    "found": "q:found", "bytes": "q:foundBytes", "seconds": "q:foundSeconds",
+    "estimated": "q:estimated", "estimated_bytes": "q:estimatedBytes",
+    "estimated_seconds": "q:estimatedSeconds",
+}  # fmt: skip
 _LINE = re.compile(
-    r"\[\] a q:Observation ; q:of <([^>]*)> ; q:arguments (\".*\") ; q:found ([0-9.e+-]+) ; "
-    r"q:at (\".*\") \."
+    r"\[\] a q:Observation ; q:of <([^>]*)> ; q:arguments (\".*\") ; "
+    + "".join(f"{name} ([0-9.e+-]+) ; " for name in _FIGURES.values())
+    + r"q:at (\".*\") \."
 )
 
 
 class Observation(NamedTuple):
-    """``relation``: its URI; ``arguments``: JSON of what it was read with."""
+    """Of a whole scan: ``found`` rows, ``bytes`` that it read, and ``seconds`` of the fragment that
+    it was in, each beside what was estimated.  ``relation``: its URI; ``arguments``: JSON of those
+    it was read with; ``at``: the time."""
 
     relation: str
     arguments: str
-    rows: float
+    found: float
+    bytes: float
+    seconds: float
+    estimated: float
+    estimated_bytes: float
+    estimated_seconds: float
     at: str
+
+    @classmethod
+    def of(cls, scan: Scan, rows: float, size: float, seconds: float) -> Observation:
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        estimate = scan.estimate
+        said = estimate.rows, estimate.bytes_read, estimate.seconds
+        key = scan.relation.uri, _key(scan.arguments)
+        return cls(*key, rows, size, seconds, *said, at)
 
     def turtle(self) -> str:
         arguments, at = json.dumps(self.arguments), json.dumps(self.at)
-        return (
-            f"[] a q:Observation ; q:of <{self.relation}> ; q:arguments {arguments} ;"
-            f" q:found {self.rows:.6e} ; q:at {at} .\n"
-        )
+        figures = "".join(f" {name} {getattr(self, f):.6e} ;" for f, name in _FIGURES.items())
+        said = f"[] a q:Observation ; q:of <{self.relation}> ; q:arguments {arguments} ;"
+        return f"{said}{figures} q:at {at} .\n"
 
 
 class Estimates:
-    """``rows_of`` is a ``RowsOf`` of the optimiser; ``note`` what a run has found.
+    """``rows_of`` is a ``RowsOf`` of the optimiser; ``note`` keeps what a run has found.
 
     ``file``: Turtle, one observation a line, the latest of each scan; None: nothing is kept."""
 
@@ -65,18 +89,25 @@ class Estimates:
 
     def rows_of(self, relation: Relation, arguments: Arguments) -> float | None:
         known = self._known.get((relation.uri, _key(arguments)))
-        if known is not None:
-            return known.rows
-        if relation.format == "archive":
-            return _archive_rows(relation, arguments)
-        return None
+        if known is None:
+            return _archive_rows(relation, arguments) if relation.format == "archive" else None
+        folder = Path(relation.location)
+        if relation.format == "archive" and known.bytes and folder.exists():
+            # An archive grows, and a profile goes on to match as many of its messages.
+            return known.found * ArchiveFiles.of(files_of(folder)).bytes / known.bytes
+        return known.found
 
-    def note(self, relation: Relation, arguments: Arguments, rows: float) -> None:
-        """A whole scan gave so many rows.  UnwritableOutput where the file cannot be written."""
-        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        key = relation.uri, _key(arguments)
-        self._known.pop(key, None)
-        self._known[key] = Observation(*key, rows, at)
+    def bytes_of(self, relation: Relation) -> float | None:
+        """That a scan of the whole relation read, whatever its arguments."""
+        sizes = (one.bytes for one in self._known.values() if one.relation == relation.uri)
+        return max(sizes, default=None)
+
+    def note(self, observations: Iterable[Observation]) -> None:
+        """Keep figures of whole scans.  UnwritableOutput where the file cannot be written."""
+        for one in observations:
+            key = one.relation, one.arguments
+            self._known.pop(key, None)
+            self._known[key] = one
         while len(self._known) > _OBSERVATIONS_MAX:
             del self._known[next(iter(self._known))]
         if self._file is not None:
@@ -98,7 +129,9 @@ def _read(file: Path | None) -> Iterable[Observation]:
     for line in file.read_text(encoding="utf-8").splitlines():
         found = _LINE.fullmatch(line)
         if found:
-            yield Observation(found[1], json.loads(found[2]), float(found[3]), json.loads(found[4]))
+            uri, arguments, *figures, at = found.groups()
+            said = uri, json.loads(arguments), *map(float, figures), json.loads(at)
+            yield Observation._make(said)
 
 
 def _archive_rows(relation: Relation, arguments: Arguments) -> float | None:
@@ -113,7 +146,7 @@ def _archive_rows(relation: Relation, arguments: Arguments) -> float | None:
     profile = said.get("profile")
     if profile is None:
         return float(total)
-    sample = [m for m in files.sample(SAMPLE, 1) or () if not names or m.source in names]
+    sample = [m for m in files.sample(SAMPLE, 1, READ) or () if not names or m.source in names]
     if not sample:
         return None
     try:

@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlsplit
 from registration.queries.providers import NAMESPACE, Column, CycleProvider, Relation
 from registration.queries.query_plan import Scan
 from registration.spark.archive_files import files_of
-from registration.spark.fragment_job import bytes_of, open_scan
 from registration.spark.function_runner import Work
+from registration.spark.scans import open_scan
 from registration.spark.session import Session
 
 HEAD = f"@prefix q: <{NAMESPACE}> .\n@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
@@ -64,7 +64,7 @@ def _said(column: Column) -> Iterator[str]:
 def measured(session: Session, relation: Relation, wrapper: Work | None = None) -> Measurement:
     """``wrapper``: of a relation that has one.  Raises as Spark does where it cannot be read."""
     scan = Scan("measured", relation, ())
-    frame = open_scan(session, scan, wrapper)
+    frame = open_scan(session, scan, wrapper).frame
     functions = import_module("pyspark.sql.functions")
     asked = [functions.count(functions.lit(1))]
     for column in relation.columns:
@@ -76,11 +76,12 @@ def measured(session: Session, relation: Relation, wrapper: Work | None = None) 
     files = [Path(unquote(urlsplit(name).path)) for name in frame.inputFiles()]
     if relation.format == "archive" and relation.location:
         files = files_of(Path(relation.location))
-    written = max((file.stat().st_mtime for file in files if file.exists()), default=None)
+    found_files = [file.stat() for file in files if file.exists()]
+    written = max((each.st_mtime for each in found_files), default=None)
     return Measurement(
         relation,
         float(rows),
-        float(bytes_of(frame, scan)),
+        float(sum(each.st_size for each in found_files) or round(relation.bytes or 0)),
         None if written is None else datetime.fromtimestamp(written, UTC),
         tuple(_column(each, rows, part) for each, part in columns),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,11 @@ class QueryPlan:
         return fragments_of(self.root, self.graph)
 
     @property
+    def limited(self) -> tuple[Fragment, ...]:
+        """The fragments, with the bytes that their scans may read; the last makes the result."""
+        return self.quality.limited(self.fragments, self.estimate.cost)
+
+    @property
     def estimate(self) -> Figures:
         return self.root.figures
 
@@ -61,7 +66,7 @@ def plan_query(
     QueryRefused: what is wrong with the text and where, the rules that forbid a plan, or the limit
     that no plan keeps with the estimate."""
     quality = quality or Quality()
-    if quality.certified:
+    if quality.is_certified:
         allowed = {uri: each for uri, each in market.functions.items() if quality.allows(each)}
         market = replace(market, functions=allowed)
 
@@ -77,6 +82,8 @@ def plan_query(
             return None
         return estimates().rows_of(relation, arguments)
 
+    if learned is not None:
+        market = replace(market, relations=dict(_with_bytes(market, estimates())))
     graph = read_query(sql, market).graph
     matrices = Compatibility(market, user, groups)
     optimiser = Optimiser(market, matrices, market.client.uri, rows_of=rows_of)
@@ -84,3 +91,11 @@ def plan_query(
         graph, lambda figures: all(each.is_soft for each in quality.passed_by(figures))
     )
     return QueryPlan(sql, market, quality, graph, root, quality.checked(root))
+
+
+def _with_bytes(market: Market, estimates: Estimates) -> Iterator[tuple[str, Relation]]:
+    """The relations, with the bytes that scans have read where nobody says how many there are."""
+    for uri, relation in market.relations.items():
+        # Of Parquet only some columns were read.
+        is_wanted = relation.bytes is None and relation.format != "parquet"
+        yield uri, replace(relation, bytes=estimates.bytes_of(relation)) if is_wanted else relation

@@ -30,9 +30,10 @@ from pyarrow import flight
 
 from formats.errors import Fault
 from onyx.errors import EXIT_CONFIG, UserError
-from onyx.identity.signing import Signer
+from onyx.identity.signing import SignatureCheck, Signer
 from onyx.queries.functions import FunctionStore
 from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, ticket
+from onyx.queries.validation import SignedReport
 from overlay.link.principal import Principal
 from registration.queries.compatibility import Compatibility
 from registration.queries.fragment_check import checked_fragment, rows_sent
@@ -45,8 +46,9 @@ from registration.spark.function_runner import Work
 from registration.spark.receive_source import Peer, Stream
 from registration.spark.session import Session
 
-PlugIn: TypeAlias = Callable[[Fragment], Mapping[str, Work]]
-"""The functions of a fragment by their names in its SQL; QueryRefused for one that is not good."""
+PlugIn: TypeAlias = Callable[[Fragment, bool], Mapping[str, Work]]
+"""The functions of a fragment by their names in its SQL; QueryRefused for one that is not good, or
+not certified where that is wanted."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -58,14 +60,29 @@ class Refused(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Query:
-    """A query at work here; ``memory`` in megabytes, ``user`` None: anonymous."""
+    """A query at work here; ``user`` None: anonymous; ``seen``: when anybody asked for it last."""
 
     order: Order
     user: Principal | None
-    memory: float
-    begun: float = field(default_factory=monotonic)
+    fragments: list[Fragment]
+    seen: float = field(default_factory=monotonic)
     jobs: dict[int, FragmentJob] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
+
+    @property
+    def memory(self) -> float:
+        """Megabytes."""
+        return sum(each.memory_megabytes for each in self.fragments)
+
+    @property
+    def receives(self) -> int:
+        """Tasks that wait for rows of elsewhere."""
+        return sum(len(each.receives) for each in self.fragments)
+
+    def is_left(self, now: float) -> bool:
+        """Whether nobody wants it any more, though nobody has ended it."""
+        is_at_work = any(job.is_at_work for job in self.jobs.values())
+        return not is_at_work and self.seen < now - GOOD_SECONDS
 
 
 class Peers:
@@ -93,12 +110,18 @@ class Peers:
         }
 
 
-def plug_in(market: Market, store: FunctionStore, *, weak: bool = False) -> PlugIn:
-    """Functions are fetched from their providers into a store, which checks their digests."""
+def plug_in(
+    market: Market, store: FunctionStore, check: SignatureCheck | None, *, weak: bool = False
+) -> PlugIn:
+    """Functions are fetched from their providers into a store, which checks their digests.
+    ``check``: of validation reports, None: without signatures, for this machine alone."""
 
-    def works(fragment: Fragment) -> Mapping[str, Work]:
+    def works(fragment: Fragment, is_certified: bool) -> Mapping[str, Work]:
         found = {}
         for plug in fragment.plugs:
+            if is_certified:
+                report = market.reports.get(plug.function.certificate or "", "")
+                SignedReport(report).check(plug.function, check)
             provider = market.function_providers[plug.function.provider]
             archive = store.load(plug.function, provider)
             found[plug.name] = archive.work(plug.function, weak=weak)
@@ -125,13 +148,13 @@ class CycleService:
         QueryStopped."""
         order, user = self._gate.order(sealed)
         fragments = self._checked(order, user)
-        query = _Query(order, user, sum(each.memory_megabytes for each in fragments))
+        query = _Query(order, user, fragments)
         self._hold(query)
         try:
             session = query_session(self._session)
             for each in fragments:
                 streams = self._peers.streams(order, each)
-                works = self._plug_in(each)
+                works = self._plug_in(each, order.certified)
                 query.jobs[each.number] = FragmentJob(session, each, streams, works)
         except BaseException:
             self.end(order.id)
@@ -150,6 +173,7 @@ class CycleService:
         if not self._is_open and who != wanted:
             reason = f"rows of this fragment are for {wanted or 'anonymous'}, not for {who}"
             raise QueryRefused("not-allowed", reason)
+        query.seen = monotonic()
         with self._lock:
             if number in query.taken:
                 raise QueryRefused("not-allowed", "the rows of this fragment were taken already")
@@ -158,7 +182,10 @@ class CycleService:
 
     def measured(self, query_id: str) -> list[Measured]:
         query = self._queries.get(query_id)
-        return [] if query is None else [job.measured() for job in query.jobs.values()]
+        if query is None:
+            return []
+        query.seen = monotonic()
+        return [job.measured() for job in query.jobs.values()]
 
     def end(self, query_id: str) -> list[Measured]:
         """Stop what runs of a query."""
@@ -200,14 +227,17 @@ class CycleService:
 
     def _hold(self, query: _Query) -> None:
         with self._lock:
-            limit = monotonic() - GOOD_SECONDS
-            for query_id in [q for q, one in self._queries.items() if one.begun < limit]:
-                if not self._queries[query_id].taken:
-                    del self._queries[query_id]
+            now = monotonic()
+            self._queries = {q: one for q, one in self._queries.items() if not one.is_left(now)}
             held = sum(each.memory for each in self._queries.values())
             free = self._own.memory_megabytes - held
             if query.memory > free:
                 reason = f"{self._own.name} has {free:,.0f} MB free, {query.memory:,.0f} are wanted"
+                raise QueryRefused("no-resources", reason, self._own.uri)
+            # A task that waits for rows keeps its slot: one is left for tasks that wait for nobody.
+            waiting = query.receives + sum(each.receives for each in self._queries.values())
+            if waiting >= self._session.sparkContext.defaultParallelism > 1:
+                reason = f"{waiting:,} tasks of {self._own.name} would wait for rows of elsewhere"
                 raise QueryRefused("no-resources", reason, self._own.uri)
             self._queries[query.order.id] = query
 

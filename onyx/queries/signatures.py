@@ -33,11 +33,13 @@ class Order:
     """A query plan on its way to its cycle providers.
 
     ``asker``: URI of the asking cycle provider.  ``user``: a name, which counts where nothing is
-    signed.  ``id``: 32 characters that nobody guesses; ``issued``: seconds of the epoch."""
+    signed.  ``certified``: functions with a good validation report alone.  ``id``: 32 characters
+    that nobody guesses; ``issued``: seconds of the epoch."""
 
     fragments: tuple[Fragment, ...]
     asker: str
     user: str = ""
+    certified: bool = False
     id: str = field(default_factory=lambda: token_hex(16))
     issued: float = field(default_factory=time)
 

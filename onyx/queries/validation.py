@@ -102,23 +102,25 @@ class SignedReport(NamedTuple):
         said = f"<{self.uri}> a q:ValidationReport ; q:report {literal} ."
         return f"@prefix q: <{NAMESPACE}> .\n\n{said}\n"
 
-    def check(self, function: Function, by: SignatureCheck) -> Principal:
+    def check(self, function: Function, by: SignatureCheck | None) -> Principal | None:
         """The validator.  QueryRefused ``not-certified`` where the report is of another function or
-        cost model, says that the function failed, or is not signed as ``by`` wants it."""
+        cost model, says that the function failed, or is not signed as ``by`` wants it, None: as
+        anybody may have."""
         try:
             signed = Signed.read(self.text)
-            claims, signer = signed.claims, signed.signer(by)
+            claims, signer = signed.claims, signed.signer(by) if by is not None else None
         except NotAuthenticated as error:
             raise _not_certified(function, f"its report is not signed: {error}") from None
-        if claims["digest"] != function.digest:
-            raise _not_certified(function, f"its report is of {claims['digest']}")
-        if claims["passed"] is not True:
-            raise _not_certified(function, f"its report says: {'; '.join(claims['problems'])}")
+        if claims.get("digest") != function.digest:
+            raise _not_certified(function, f"its report is of {claims.get('digest')}")
+        if claims.get("passed") is not True:
+            raise _not_certified(
+                function, f"its report says: {'; '.join(map(str, claims.get('problems', ())))}"
+            )
         for field in ("seconds_per_row", "megabytes", "rows_per_row", "bytes_per_row"):
-            if claims[field] != getattr(function, field):
-                reason = (
-                    f"{field} is {getattr(function, field)}, the report is about {claims[field]}"
-                )
+            said = claims.get(field)
+            if said != getattr(function, field):
+                reason = f"{field} is {getattr(function, field)}, the report is about {said}"
                 raise _not_certified(function, reason)
         return signer
 

@@ -19,6 +19,7 @@ option         says
 ``source``     ids of sources (or names, of a network), with commas between them: of no other source
 ``since``      a time as 2026-11-21T17:30Z: accepted then or later
 ``until``      accepted before
+``bytes``      of an archive: so many bytes of its files at most, from the first on
 ``sample``     of a network: about so many messages, the first of equal spans of time of each source
 =============  ===============================================================================
 
@@ -35,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +63,7 @@ else:
 
 OPTIONS = (
     *("archive", "path", *OF_NETWORK, "profile", "profiles", "columns"),
-    *("source", "since", "until", "sample"),
+    *("source", "since", "until", "sample", "bytes"),
 )
 _OF_SPARK = ("checkpointlocation",)
 _MESSAGE = "source string, number bigint, time timestamp"
@@ -157,6 +159,7 @@ class _Asked:
     population: Population | None
     columns: str
     window: Window
+    most: float
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> _Asked:
@@ -179,7 +182,10 @@ class _Asked:
         if columns and not texts:
             raise SparkMisused("columns are of results: option profile or profiles is missing")
         population = Population.checked(texts) if texts else None
-        return cls(archive, parts, population, columns, window)
+        most = given.get("bytes", "")
+        if most and not (archive and most.isdecimal()):
+            raise SparkMisused(f"bytes: {most!r} is no number of bytes of an archive")
+        return cls(archive, parts, population, columns, window, int(most) if most else inf)
 
 
 def _network_parts(given: Mapping[str, str], window: Window) -> tuple[NetworkPart, ...]:
@@ -253,7 +259,7 @@ class ArchiveReader(AtWorker, DataSourceReader):
         if not self._asked.archive:
             cut = (part for whole in self._asked.parts for part in whole.cut())
             return [_Part("", part=part) for part in cut] or [_Part("")]
-        archives = ArchiveFiles.of(files_of(Path(self._asked.archive)))
+        archives = ArchiveFiles.of(files_of(Path(self._asked.archive))).within(self._asked.most)
         parts = archives.slices(self._asked.window.may_hold)
         return [_Part(name, members) for name, members in parts] or [_Part("")]
 

@@ -134,7 +134,7 @@ class _Maker:
         assert unit.relation is not None
         view = f"s{len(self.made)}_{len(self.scans)}"
         names = tuple(each.name for each in unit.columns)
-        self.scans.append(Scan(view, unit.relation, names, unit.arguments))
+        self.scans.append(Scan(view, unit.relation, names, unit.arguments, node.figures))
         return self._renamed(view, {name: name for name in names}, unit)
 
     def _renamed(self, table: str, own: dict[str, str], unit: Unit) -> _Rows:

@@ -7,14 +7,14 @@ hard limit that an estimate is beyond refuses the query; a soft one is told with
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from math import inf, isnan
 from typing import NamedTuple
 
 from formats.errors import Fault, Refusal
 from registration.queries.providers import Function, Relation
-from registration.queries.query_plan import Figures, PlanNode
+from registration.queries.query_plan import Figures, Fragment, PlanNode, Scan
 from registration.queries.refusals import QueryRefused, did_you_mean
 
 _YES = ("yes", "true", "1")
@@ -93,9 +93,14 @@ class Quality:
         found = {name: getattr(self, name) for name in LIMITS if name != "certified"}
         return {name: limit for name, limit in found.items() if limit is not None}
 
+    @property
+    def is_certified(self) -> bool:
+        """Whether functions without a report are left out."""
+        return self.certified and "certified" not in self.soft
+
     def allows(self, function: Function) -> bool:
         """Whether the function may be in a plan."""
-        return not self.certified or "certified" in self.soft or function.certificate is not None
+        return not self.is_certified or function.certificate is not None
 
     def checked(self, root: PlanNode, now: datetime | None = None) -> tuple[Violation, ...]:
         """The soft limits that a plan is estimated to pass; QueryRefused ``over-limit`` for hard
@@ -133,19 +138,21 @@ class Quality:
         largest = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
         return Violation(name, getattr(self, name), figure, name in self.soft, tuple(largest))
 
-    def scan_bytes(self, root: PlanNode) -> dict[str, float]:
-        """The most bytes that the scans of each relation may read, by URI: so much more than their
-        estimate as the whole may cost more than its own, and no more than ``share`` of all."""
-        room = inf
-        if self.cost is not None and "cost" not in self.soft and root.figures.cost:
-            room = self.cost / root.figures.cost
-        found: dict[str, float] = {}
-        for relation, figures in scans_of(root):
-            most = figures.bytes_read * room if figures.bytes_read else inf
-            if self.share is not None and "share" not in self.soft and relation.bytes is not None:
-                most = min(most, relation.bytes * self.share)
-            found[relation.uri] = max(most, found.get(relation.uri, 0.0))
-        return found
+    def limited(self, fragments: Iterable[Fragment], cost: float) -> tuple[Fragment, ...]:
+        """The fragments of a plan of an estimated ``cost``, whose scans may each read so much more
+        than their estimate as the whole may cost more, and no more than ``share`` of all."""
+        hard = {n: limit for n, limit in self.limits().items() if n not in self.soft}
+        share, room = hard.get("share", 1.0), inf
+        if cost:
+            room = hard.get("cost", inf) / cost
+
+        def limit(scan: Scan) -> Scan:
+            most = scan.estimate.bytes_read * room if scan.estimate.bytes_read else inf
+            if share < 1 and scan.relation.bytes is not None:
+                most = min(most, scan.relation.bytes * share)
+            return replace(scan, share=share, most_bytes=None if most == inf else int(most))
+
+        return tuple(replace(f, scans=tuple(map(limit, f.scans))) for f in fragments)
 
 
 LIMITS = tuple(each.name for each in fields(Quality) if each.name != "soft")

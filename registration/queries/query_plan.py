@@ -121,12 +121,18 @@ def drawing(root: PlanNode) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """An input that the fragment reads at its own cycle provider as a view of name ``view``."""
+    """An input that the fragment reads at its own cycle provider as a view of name ``view``.
+
+    ``most_bytes``: the most bytes that it may read, None: no limit; nor more than a ``share`` of
+    all bytes that the relation has there, above 0 and up to 1."""
 
     view: str
     relation: Relation
     columns: tuple[str, ...]
     arguments: tuple[tuple[str, str], ...] = ()
+    estimate: Figures = Figures()
+    most_bytes: int | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from importlib import import_module
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -77,14 +78,46 @@ class ArchiveFiles:
         """How many there are, of files with a summary."""
         return sum(span.messages for span in self.spans.values())
 
-    def sample(self, most: int, least: int | None = None) -> list[ArchivedMessage] | None:
+    @property
+    def bytes(self) -> int:
+        """Of all members, compressed; the whole of a file without a summary."""
+        return sum(
+            path.stat().st_size if summary is None else sum(one.length for one in summary.members)
+            for path, summary in self.files
+        )
+
+    def within(self, most: float) -> ArchiveFiles:
+        """The first files and members with so many bytes at most."""
+        found: list[tuple[Path, Summary | None]] = []
+        for path, summary in self.files:
+            lengths = [path.stat().st_size]
+            if summary is not None:
+                lengths = [member.length for member in summary.members]
+            count = sum(end <= most for end in accumulate(lengths))
+            if summary is not None:
+                found.append((path, Summary(summary.members[:count], summary.sample)))
+            elif count:
+                found.append((path, None))
+            if count < len(lengths):
+                break
+            most -= sum(lengths)
+        return ArchiveFiles(tuple(found))
+
+    def sample(
+        self, most: int, least: int | None = None, read: int = 0
+    ) -> list[ArchivedMessage] | None:
         """At most so many messages, each as likely as any other; None where the summaries have
-        less than ``least`` (None: than ``most``)."""
+        less than ``least`` (None: than ``most``).  ``read``: of small files, which have no sample,
+        so many messages may be read."""
         ranked: list[tuple[int, ArchivedMessage]] = []
         bound = 1 << 64
-        for _, summary in self.files:
-            if summary is None or not summary.sample:
+        for path, summary in self.files:
+            if summary is None or (not summary.sample and summary.messages > read):
                 return None
+            if not summary.sample:
+                read -= summary.messages
+                ranked += ((rank_of(r.source, r.number), r) for r in rows_of_file(path))
+                continue
             ranked += summary.sample
             # Messages of a higher rank may be missing.
             bound = min(bound, summary.sample[-1][0])

@@ -1,53 +1,45 @@
 """A fragment of a query plan at work in a Spark session (seed 001, 2.1 step 4).
 
 Its scans and the streams that it receives are views of the session, its functions are functions of
-the session, and Spark executes its SQL over these.  *Send*: each task writes its rows as Arrow
-batches to a socket of this process, which hands them out while later rows are made; a task waits
-while so many batches are waiting.  Rows of an ordered fragment keep their order.
+the session, and Spark executes its SQL over these; ``sending`` takes the rows of its tasks.  Rows
+of an ordered fragment keep their order.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
-import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from urllib.parse import unquote, urlsplit
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped, stopped_in
-from registration.spark.archive_files import files_of
-from registration.spark.function_runner import (
-    Work,
-    scalar_function,
-    table_function,
-)
+from registration.spark.function_runner import Work, scalar_function
 from registration.spark.receive_source import FORMAT, ReceiveSource, Stream
+from registration.spark.scans import Opened, ddl_of, open_scan
+from registration.spark.sending import LOOK_SECONDS, Sending, sender
 from registration.spark.session import Session
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 Batch: TypeAlias = Any
 Frame: TypeAlias = Any
 
-BATCHES_WAITING_MAX = 8
-_LOOK_SECONDS = 0.1
-_BUFFER_BYTES = 1 << 20
-_PARTITION = 4  # bytes in front of the stream of a task: the number of its partition
+_ENDS_EARLY = "Limit"  # in the name of an operator of Spark that does not take all rows
+_COUNTED = ("archive", "csv", "json")
 
 # Of the session that executes fragments; nothing but views and functions has a name there.
-STATIC_SETTINGS = {"spark.sql.reflect.allowList": "none", "spark.scheduler.mode": "FAIR"}
+STATIC_SETTINGS = {
+    "spark.sql.reflect.allowList": "none",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.liveUpdate.period": "0",  # how many tasks of a stage are at work is known at once
+}
 _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -55,15 +47,23 @@ _SETTINGS = {
     "spark.sql.broadcastTimeout": "86400",
 }
 
-# Formats of relations, and by each the options that a query may give as arguments.
-ARGUMENTS = {"archive": frozenset({"profile", "columns", "source", "since", "until"})}
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """Of a scan: ``bytes`` that it reads, ``left``: that it was not allowed to; ``rows`` of the
+    relation, None where it was not read whole, or nobody has counted."""
+
+    bytes: int = 0
+    left: int = 0
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Of a fragment so far: ``rows`` and ``bytes_sent`` as Arrow, ``bytes_read`` of the files
     of its scans, ``seconds`` since its start and ``first_row_s`` from there to the first batch;
-    ``share``: of its tasks that are done, from 0 to 1."""
+    ``share``: of its tasks that are done, from 0 to 1; ``scans``: in the order of the
+    fragment's."""
 
     number: int
     rows: int = 0
@@ -72,6 +72,7 @@ class Measured:
     first_row_s: float = 0.0
     seconds: float = 0.0
     share: float = 0.0
+    scans: tuple[Scanned, ...] = ()
 
 
 class FragmentJob:
@@ -92,7 +93,8 @@ class FragmentJob:
         self._session, self._context = session, session.sparkContext
         self.fragment = fragment
         self._group = f"onyx-query-{uuid4().hex}"
-        self._rows = self._bytes = self._bytes_scanned = 0
+        self._rows = self._bytes = 0
+        self._scans: list[Scanned] = []
         self._begun = self._first = self._ended = 0.0
         self._is_cancelled = threading.Event()
         self._frames: list[Frame] = []
@@ -101,9 +103,9 @@ class FragmentJob:
             for name, work in works.items():
                 _plug(session, name, work)
             for scan in fragment.scans:
-                found = open_scan(session, scan, wrappers.get(scan.relation.wrapper or ""))
-                found.createOrReplaceTempView(scan.view)
-                self._bytes_scanned += bytes_of(found, scan)
+                opened = open_scan(session, scan, wrappers.get(scan.relation.wrapper or ""))
+                self._scans.append(Scanned(opened.bytes, opened.left, opened.rows))
+                _counted(opened, scan).createOrReplaceTempView(scan.view)
             received = [self._receive(each, streams) for each in fragment.receives]
             frame = session.sql(fragment.sql)
             if received and _reads_twice(frame, len(received)):
@@ -119,7 +121,7 @@ class FragmentJob:
         self.schema = types.to_arrow_schema(frame.schema, timezone="UTC")
 
     def _receive(self, receive: Receive, streams: Mapping[int, Stream]) -> Frame:
-        reader = self._session.read.format(FORMAT).schema(_ddl(receive.columns))
+        reader = self._session.read.format(FORMAT).schema(ddl_of(receive.columns))
         frame = reader.options(**streams[receive.fragment].options()).load()
         frame.createOrReplaceTempView(receive.view)
         return frame
@@ -131,22 +133,29 @@ class FragmentJob:
             self.fragment.number,
             self._rows,
             self._bytes,
-            round(self._bytes_scanned * share),
+            round(sum(each.bytes for each in self._scans) * share),
             self._first - self._begun if self._first else 0.0,
             now - self._begun if self._begun else 0.0,
             share,
+            tuple(self._scans),
         )
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody takes its rows."""
+        return bool(self._begun) and not self._ended
 
     def cancel(self) -> None:
         """End it within a second; ``batches`` raises QueryStopped ``cancelled``."""
         self._is_cancelled.set()
 
-    def batches(self, is_gone: Callable[[], bool] = bool) -> Iterator[Batch]:
+    def batches(self, is_gone: Callable[[], bool] = bool) -> Generator[Batch]:
         """Its rows, with ``schema``, as Spark makes them, until ``is_gone`` is true of who takes
         them; nothing of it runs on when this ends or is closed.  QueryStopped."""
         self._begun = monotonic()
         with tempfile.TemporaryDirectory(prefix="onyx-send-") as folder:
-            send = _Sending(Path(folder) / "s", is_ordered=_is_ordered(self._frame))
+            ordered = _is_ordered(self._frame)
+            send = Sending(Path(folder), self._is_starving, is_ordered=ordered)
             thread = threading.Thread(target=self._run, args=(send,), daemon=True)
             thread.start()
             try:
@@ -168,13 +177,13 @@ class FragmentJob:
         columns = [c.cast(f.type) for c, f in zip(batch.columns, self.schema, strict=True)]
         return import_module("pyarrow").RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _taken(self, send: _Sending, is_gone: Callable[[], bool]) -> Iterator[Batch]:
+    def _taken(self, send: Sending, is_gone: Callable[[], bool]) -> Iterator[Batch]:
         while True:
             if self._is_cancelled.is_set() or is_gone():
                 raise QueryStopped("cancelled", "the query was cancelled")
             try:
-                found = send.waiting.get(timeout=_LOOK_SECONDS)
-            except queue.Empty:
+                found = send.waiting.take(LOOK_SECONDS)
+            except TimeoutError:
                 continue
             if found is None:
                 return
@@ -182,16 +191,39 @@ class FragmentJob:
                 raise self._stopped(found) from None
             yield found
 
-    def _run(self, send: _Sending) -> None:
+    def _run(self, send: Sending) -> None:
         """In a thread: the job, whose tasks send their rows."""
         try:
             self._context.setJobGroup(self._group, "fragment", interruptOnCancel=True)
             # mapInArrow takes a name with a dot for a field of a struct.
             frame = self._frame.toDF(*(f"c{at}" for at in range(len(self.schema))))
-            sent = frame.mapInArrow(_sender(str(send.path)), "rows bigint").collect()
+            sending = frame.mapInArrow(sender(str(send.path)), "rows bigint")
+            sent = sending.collect()
+            self._count(sending)
             send.end(sum(row[0] for row in sent))
         except Exception as error:
             send.fail(error)
+
+    def _count(self, done: Frame) -> None:
+        """Take over how many rows the scans have given, where nothing above ended them early."""
+        execution = done._jdf.queryExecution()
+        if _ENDS_EARLY in execution.executedPlan().toString():
+            return
+        counted = execution.observedMetrics()
+        for at, (scan, one) in enumerate(zip(self.fragment.scans, self._scans, strict=True)):
+            found = counted.get(scan.view)
+            # Of no rows nobody knows whether a join has asked for them at all.
+            if found.isDefined() and (rows := found.get().getLong(0)) and not one.left:
+                self._scans[at] = replace(one, rows=rows)
+
+    def _is_starving(self) -> bool:
+        """Whether a stage has tasks to do and no slot for any of them."""
+        tracker = self._context.statusTracker()
+        stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
+        return any(
+            one is not None and not one.numActiveTasks and one.numCompletedTasks < one.numTasks
+            for one in stages
+        )
 
     def _share(self) -> float:
         """Of the tasks that are done."""
@@ -213,6 +245,15 @@ class FragmentJob:
         return found or QueryStopped("failed", _reason(error), self.fragment.site.uri)
 
 
+def _counted(opened: Opened, scan: Scan) -> Frame:
+    """With its rows counted while they are read, where that keeps no filter from its files."""
+    is_counted = scan.relation.format in _COUNTED or scan.relation.wrapper is not None
+    if not is_counted:
+        return opened.frame
+    functions = import_module("pyspark.sql.functions")
+    return opened.frame.observe(scan.view, functions.count(functions.lit(1)).alias("rows"))
+
+
 def query_session(session: Session) -> Session:
     """A session for one query beside others: views and functions are its own."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # says errors again
@@ -223,47 +264,6 @@ def query_session(session: Session) -> Session:
     return own
 
 
-def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Frame:
-    """The columns of a relation that a scan reads, of its files by ``wrapper``."""
-    relation = scan.relation
-    reader = session.read.options(**options_of(scan))
-    columns = _ddl((column.name, column.type) for column in relation.columns)
-    match relation.format:
-        case "parquet":
-            frame = reader.parquet(relation.location)
-        case "csv" | "json":
-            frame = reader.schema(columns).format(relation.format).load(relation.location)
-        case "jdbc":
-            frame = reader.format("jdbc").option("url", relation.location).load()
-        case "archive":
-            frame = reader.format("onyx").load()
-        case "files":
-            files = reader.format("binaryFile").option("recursiveFileLookup", "true")
-            frame = files.load(relation.location).select("path", "content")
-            if wrapper is not None:
-                frame = frame.mapInArrow(table_function(wrapper), _ddl(wrapper.function.outputs))
-        case other:
-            raise QueryStopped("failed", f"{relation.name}: no format {other}", relation.uri)
-    return frame.select(*(f"`{name}`" for name in scan.columns)) if scan.columns else frame
-
-
-def options_of(scan: Scan) -> dict[str, str]:
-    """Those of the catalog and the arguments of the query that its format takes, which are others:
-    a source that the catalog names stays the one.  An archive is read in its folder where that
-    is here, else by the brokers of its network.  QueryStopped."""
-    relation = scan.relation
-    options = dict(relation.options)
-    taken = ARGUMENTS.get(relation.format, frozenset()) - options.keys()
-    wrong = sorted({name for name, _ in scan.arguments} - taken)
-    if wrong:
-        raise QueryStopped("failed", f"{relation.name} takes no argument {wrong[0]}", relation.uri)
-    is_here = bool(relation.location) and Path(relation.location).exists()
-    if relation.format == "archive" and (is_here or not options.get("registration")):
-        options.pop("registration", None)
-        options["archive"] = relation.location
-    return options | dict(scan.arguments)
-
-
 def _plug(session: Session, name: str, work: Work) -> None:
     """Make a scalar function known to the session."""
     if work.function.kind == "scalar":
@@ -271,145 +271,6 @@ def _plug(session: Session, name: str, work: Work) -> None:
         kind = functions.ArrowUDFType.SCALAR_ITER
         made = functions.arrow_udf(scalar_function(work), work.function.outputs[0][1], kind)
         session.udf.register(name, made)
-
-
-def _ddl(columns: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns)
-
-
-def bytes_of(frame: Frame, scan: Scan) -> int:
-    """Of the files of a scan; of what has none, as its catalog says."""
-    names = [unquote(urlsplit(name).path) for name in frame.inputFiles()]
-    if scan.relation.format == "archive":
-        names = [str(path) for path in files_of(Path(scan.relation.location))]
-    sizes = [Path(name).stat().st_size for name in names if Path(name).exists()]
-    return sum(sizes) if sizes else round(scan.relation.bytes or 0)
-
-
-class _Sending:
-    """The end at which rows of tasks come; ``waiting`` has batches, at last None or an error."""
-
-    def __init__(self, path: Path, *, is_ordered: bool) -> None:
-        self.path = path
-        self.waiting: queue.Queue[Batch | Exception | None] = queue.Queue(BATCHES_WAITING_MAX)
-        self._is_ordered = is_ordered
-        self._is_closed = threading.Event()
-        self._change = threading.Condition()
-        self._over: set[int] = set()  # partitions
-        self._rows = 0
-        self._open: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
-        self._listener.listen(128)
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self._accepting.start()
-
-    def end(self, rows: int) -> None:
-        """All tasks are done; QueryStopped where fewer rows have come than they have sent."""
-        for thread in self._threads:
-            thread.join()
-        if self._rows != rows and not self._is_closed.is_set():
-            raise QueryStopped("failed", f"{rows:,} rows were sent, {self._rows:,} came")
-        self._put(None)
-
-    def fail(self, error: Exception) -> None:
-        self._put(error)
-
-    def close(self) -> None:
-        """No task is waited for any more."""
-        self._is_closed.set()
-        with self._change:
-            self._change.notify_all()
-            for each in (self._listener, *self._open):
-                try:
-                    each.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
-        self._listener.close()
-        self._accepting.join()
-        for thread in self._threads:
-            thread.join()
-
-    def _accept(self) -> None:
-        while not self._is_closed.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with self._change:
-                self._open.add(connection)
-            thread = threading.Thread(target=self._take, args=(connection,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def _take(self, connection: socket.socket) -> None:
-        """The stream of one task, whose failure is the job's."""
-        arrow = import_module("pyarrow")
-        made = connection.makefile("rb", buffering=_BUFFER_BYTES)
-        with connection, cast("BufferedReader", made) as stream:
-            try:
-                partition = int.from_bytes(stream.read(_PARTITION))
-                if stream.peek(1):
-                    for batch in arrow.ipc.open_stream(stream):
-                        if not self._is_turn(partition) or not self._put(batch):
-                            return
-                        with self._change:
-                            self._rows += batch.num_rows
-            except (OSError, arrow.ArrowException):
-                return
-            finally:
-                with self._change:
-                    self._open.discard(connection)
-                    self._over.add(partition)
-                    self._change.notify_all()
-
-    def _is_turn(self, partition: int) -> bool:
-        """Waits until all rows of earlier partitions have come, where rows have an order."""
-        if not self._is_ordered:
-            return True
-        with self._change:
-            self._change.wait_for(
-                lambda: self._is_closed.is_set() or self._over.issuperset(range(partition))
-            )
-        return not self._is_closed.is_set()
-
-    def _put(self, found: Batch | Exception | None) -> bool:
-        while not self._is_closed.is_set():
-            try:
-                self.waiting.put(found, timeout=_LOOK_SECONDS)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-
-def _sender(path: str) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
-    """For the workers: rows go to the socket, and how many there were is what Spark gets."""
-
-    def send(batches: Iterator[Batch]) -> Iterator[Batch]:
-        import socket as sockets  # noqa: PLC0415 - this runs in a worker
-
-        import pyarrow as arrow  # noqa: PLC0415
-        from pyspark import TaskContext  # noqa: PLC0415
-
-        task = TaskContext.get()
-        rows = 0
-        with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as connection:
-            connection.connect(path)
-            with connection.makefile("wb", buffering=_BUFFER_BYTES) as stream:
-                stream.write((task.partitionId() if task else 0).to_bytes(_PARTITION))
-                writer = None
-                for batch in batches:
-                    writer = writer or arrow.ipc.new_stream(stream, batch.schema)
-                    writer.write_batch(batch)
-                    stream.flush()
-                    rows += batch.num_rows
-                if writer is not None:
-                    writer.close()
-        yield arrow.record_batch([arrow.array([rows], arrow.int64())], ["rows"])
-
-    return send
 
 
 def _reads_twice(frame: Frame, received: int) -> bool:

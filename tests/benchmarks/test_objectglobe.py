@@ -24,6 +24,13 @@ def test_lookups_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["lookup_ms"] > 0 and found["lookup_first_ms"] > 0
 
 
+def test_estimates_of_archives_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--part", "estimates", "--queries", "12", "--json"]
+    assert main(["objectglobe", *options]) == EXIT_GOOD
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert 1 <= found["estimate_q_median"] < 2
+
+
 @pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
 def test_the_sandbox_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["objectglobe", "--part", "sandbox", "--json"]) == EXIT_GOOD

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from pyoxigraph import RdfFormat, parse
 
-from onyx.queries.learning import Estimates
+from onyx.queries.learning import Estimates, Observation
 from overlay.archive_file import SUFFIX, ArchivedMessage, rank_of
 from registration.queries.providers import Column, Relation
+from registration.queries.query_plan import Figures, Scan
+from registration.spark.archive_files import ArchiveFiles, files_of
 from tests.overlay.test_archive_file import file_of, message
 
 MESSAGES = 3_000
@@ -71,17 +74,33 @@ def test_rare_matches_have_an_upper_bound_and_strangers_none(news: Path) -> None
     assert estimates.rows_of(_archive(news / "plain"), (("profile", "/m"),)) is None
 
 
-def test_counted_rows_are_kept_as_metadata(news: Path, tmp_path: Path) -> None:
+def test_figures_of_scans_are_kept_as_metadata(news: Path, tmp_path: Path) -> None:
     file = tmp_path / "state" / "learned.ttl"
-    hot, arguments = _archive(news), (("profile", '/m[hot = "a\\b"]'), ("columns", "a string"))
-    estimates = Estimates(file)
-    estimates.note(hot, arguments, 17)
-    estimates.note(hot, (), 5)
-    estimates.note(hot, arguments, 18)
+    table = replace_fields(_archive(news), format="csv")
+    arguments = (("profile", '/m[hot = "a\\b"]'), ("columns", "a string"))
+    estimate = Figures(rows=20, bytes_read=99, seconds=0.5)
+    narrow = Scan("s", table, (), arguments, estimate)
+    Estimates(file).note([Observation.of(narrow, 17, 1e6, 2.5)])
+    whole = Observation.of(Scan("s", table, ()), 5, 2e6, 1.0)
+    Estimates(file).note([whole, Observation.of(narrow, 18, 1e6, 1.5)])
     again = Estimates(file)
-    assert again.rows_of(hot, arguments) == 18
-    assert again.rows_of(hot, tuple(reversed(arguments))) == 18
-    assert again.rows_of(hot, ()) == 5
-    assert len(list(parse(file.read_bytes(), format=RdfFormat.TURTLE))) == 10
+    assert again.rows_of(table, arguments) == 18
+    assert again.rows_of(table, tuple(reversed(arguments))) == 18
+    assert again.rows_of(table, ()) == 5
+    assert again.bytes_of(table) == 2e6
+    said = {
+        (triple.predicate.value.rpartition("#")[2], triple.object.value)
+        for triple in parse(file.read_bytes(), format=RdfFormat.TURTLE)
+    }
+    assert {("found", "1.800000e+01"), ("foundSeconds", "1.500000e+00")} <= said
+    assert {("estimated", "2.000000e+01"), ("estimatedBytes", "9.900000e+01")} <= said
     file.write_text("no Turtle")
-    assert Estimates(file).rows_of(hot, ()) == 2 * MESSAGES
+    assert Estimates(file).rows_of(table, ()) is None
+
+
+def test_rows_of_an_archive_grow_with_it(news: Path, tmp_path: Path) -> None:
+    rare = Scan("s", _archive(news), (), (("profile", "/m[rare]"),))
+    size = ArchiveFiles.of(files_of(news)).bytes
+    estimates = Estimates(tmp_path / "learned.ttl")
+    estimates.note([Observation.of(rare, 40, size / 2, 1.0)])
+    assert estimates.rows_of(rare.relation, rare.arguments) == 80

@@ -12,7 +12,7 @@ import pytest
 from formats.errors import Refusal
 from registration.queries.providers import CycleProvider, Function, Relation
 from registration.queries.quality import LIMITS, Quality, scans_of
-from registration.queries.query_plan import Figures, PlanNode
+from registration.queries.query_plan import Figures, Fragment, PlanNode, Scan
 from registration.queries.refusals import QueryRefused
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -114,11 +114,20 @@ def test_functions_without_a_report_are_not_certified() -> None:
     assert told.by_relation == (("thumbnail", 0.0),)
 
 
+def _limits(quality: Quality) -> list[tuple[int | None, float]]:
+    """Of scans of R, S and an archive in a plan that is estimated to cost 3."""
+    figures = (Figures(bytes_read=500), Figures(bytes_read=400), Figures())
+    read = zip((R, S, ARCHIVE), figures, strict=True)
+    scans = tuple(Scan(each.name, each, (), (), estimate) for each, estimate in read)
+    (found,) = quality.limited([Fragment(0, SITE, scans, (), (), "")], 3.0)
+    return [(scan.most_bytes, scan.share) for scan in found.scans]
+
+
 def test_scans_have_the_room_that_the_whole_has() -> None:
-    assert Quality().scan_bytes(PLAN) == {"r": inf, "s": inf, "w": inf}
-    assert Quality(cost=6.0).scan_bytes(PLAN) == {"r": 1000, "s": 800, "w": inf}
-    assert Quality(cost=6.0, share=0.1).scan_bytes(PLAN) == {"r": 100, "s": 800, "w": inf}
-    assert Quality(cost=6.0, soft=("cost",)).scan_bytes(PLAN)["r"] == inf
+    assert _limits(Quality()) == [(None, 1), (None, 1), (None, 1)]
+    assert _limits(Quality(cost=6.0)) == [(1000, 1), (800, 1), (None, 1)]
+    assert _limits(Quality(cost=6.0, share=0.1)) == [(100, 0.1), (800, 0.1), (None, 0.1)]
+    assert _limits(Quality(cost=6.0, share=0.1, soft=("cost", "share")))[0] == (None, 1)
 
 
 @pytest.mark.parametrize("seed", range(50))

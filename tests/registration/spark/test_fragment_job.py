@@ -28,7 +28,7 @@ COLUMNS = (Column("id", "bigint"), Column("v", "string"))
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Session]:
-    with spark_session(SparkOptions("local[3]", STATIC_SETTINGS)) as session:
+    with spark_session(SparkOptions("local[4]", STATIC_SETTINGS)) as session:
         yield session
 
 
@@ -84,7 +84,9 @@ def test_rows_of_a_fragment_are_those_of_its_files_and_are_measured(
     work = job(spark, "SELECT id, v FROM r WHERE id >= 100", files, ("id", "v"))
     assert table(work).sort_by("id").equals(ROWS.slice(100).cast(work.schema))
     measured = work.measured()
-    size = sum(path.stat().st_size for path in Path(files.location).iterdir())
+    footers = [pq.read_metadata(path) for path in Path(files.location).iterdir()]
+    columns = [said.row_group(0).column(at) for said in footers for at in range(2)]
+    size = sum(column.total_compressed_size for column in columns)
     assert (measured.rows, measured.bytes_read, measured.share) == (4_900, size, 1.0)
     assert measured.bytes_sent > 4_900 * 8 and 0 < measured.first_row_s <= measured.seconds
 
@@ -192,6 +194,43 @@ def test_a_cancelled_fragment_ends_soon_and_leaves_no_thread(
         list(batches)
     assert monotonic() - begun < 10, "the jobs of the fragment went on"
     assert {one for one in threading.enumerate() if "Thread-" in one.name} <= before
+
+
+MANY = "SELECT id, repeat(v, 50) AS v FROM r LATERAL VIEW explode(sequence(1, 100)) x AS n"
+"""Of three tasks, each with more batches than all buffers between it and a taker have."""
+
+
+def test_tasks_whose_rows_nobody_takes_leave_slots_to_others(
+    spark: Session, files: Relation
+) -> None:
+    held = [job(spark, MANY, files) for _ in range(2)]  # six tasks for four slots
+    begun = [each.batches() for each in held]
+    first = [next(each).num_rows for each in begun]
+    assert table(job(spark, "SELECT id FROM r", files)).num_rows == 5_000
+    rows = [sum(batch.num_rows for batch in each) for each in begun]
+    assert [one + more for one, more in zip(first, rows, strict=True)] == [500_000, 500_000]
+
+
+def test_rows_that_go_to_another_machine_and_come_back_end(spark: Session, files: Relation) -> None:
+    """A sends two streams to B, which joins them and sends to A; all share four slots."""
+    jobs: dict[bytes, FragmentJob] = {}
+
+    class Serving(flight.FlightServerBase):  # type: ignore[misc]
+        def do_get(self, context: Any, ticket: Any) -> Any:
+            work = jobs[ticket.ticket]
+            return flight.GeneratorStream(work.schema, work.batches())
+
+    with Serving("grpc://127.0.0.1:0") as server:
+        threading.Thread(target=server.serve, daemon=True).start()
+        here = Peer("urn:here", f"127.0.0.1:{server.port}")
+        jobs[b"one"], jobs[b"two"] = job(spark, MANY, files), job(spark, MANY, files)
+        columns = (("id", "bigint"), ("v", "string"))
+        views = (Receive("x", 1, columns), Receive("y", 2, columns))
+        both = Fragment(3, SITE, (), views, (), "SELECT x.id, x.v FROM x UNION ALL SELECT * FROM y")
+        streams = {1: Stream(here, b"one"), 2: Stream(here, b"two")}
+        jobs[b"both"] = FragmentJob(query_session(spark), both, streams)
+        found = table(receiving(spark, "SELECT count(*) AS n, sum(id) AS s FROM x", here, b"both"))
+    assert found.to_pylist() == [{"n": 1_000_000, "s": 200 * sum(range(5_000))}]
 
 
 def test_a_marker_is_found_in_any_text_that_was_wrapped_around_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from registration.queries.providers import Relation
 from registration.queries.query_plan import Scan
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import options_of
+from registration.spark.scans import options_of
 
 OPTIONS = (("source", "s1"), ("registration", "127.0.0.1:7"))
 

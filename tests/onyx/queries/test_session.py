@@ -1,0 +1,118 @@
+"""Queries of a session over cycle providers with TLS and signatures, all in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onyx.queries.learning import Estimates
+from onyx.queries.session import Session
+from registration.queries.providers import Market
+from registration.queries.quality import Quality
+from registration.queries.refusals import QueryRefused
+from registration.queries.stopped import QueryStopped
+from registration.spark.fragment_job import STATIC_SETTINGS
+from registration.spark.session import Session as SparkSession
+from registration.spark.session import SparkOptions, spark_session
+from tests.onyx.queries.one_process import ROWS, Place
+
+JOIN = "SELECT r.n, r.t FROM A.R r JOIN B.S s ON s.n = r.n"
+NOT_ANN = ':rule a q:Permission ; q:subject "user/ben" ; q:right "read" ; q:resource :R .\n'
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """With slots for both providers and for the asking process."""
+    with spark_session(SparkOptions("local[8]", STATIC_SETTINGS)) as session:
+        yield session
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def asking(place: Place, market: Market | None = None, **options: Any) -> Session:
+    return Session(market or place.market, credentials=place.credentials("user", "ann"), **options)
+
+
+def test_a_join_of_two_providers_is_answered_noted_and_forgotten(place: Place, spark: Any) -> None:
+    learned = place.folder / "learned.ttl"
+    with place.serving(spark), asking(place, spark=spark, learned=learned) as session:
+        run = session.run(JOIN)
+        rows = run.table().to_pylist()
+        assert sorted(row["n"] for row in rows) == list(range(0, ROWS, 3))
+        assert all(row["t"] == f"text {row['n']}" for row in rows)
+        assert (run.complete, run.stopped, run.actual.rows) == (True, None, len(rows))
+        sizes = [(place.folder / f"{name}.csv").stat().st_size for name in "RS"]
+        assert run.actual.bytes_read == sum(sizes)
+        assert [service._queries for service in place.services.values()] == [{}, {}]
+        market = place.market
+        known = {name: market.relation(name) for name in ("A.R", "B.S")}
+        estimates = Estimates(learned)
+        assert [estimates.rows_of(one, ()) for one in known.values() if one] == [ROWS, 667]
+        assert [estimates.bytes_of(one) for one in known.values() if one] == sizes
+        scans = [node for node in session.plan(JOIN).root.walk() if node.operator == "scan"]
+        assert sorted((n.figures.rows, n.figures.bytes_read) for n in scans) == [
+            (667, sizes[1]),
+            (ROWS, sizes[0]),
+        ]
+
+
+def test_a_share_ends_each_scan_and_the_answer_is_marked(place: Place, spark: Any) -> None:
+    with place.serving(spark), asking(place, spark=spark) as session:
+        run = session.run("SELECT n FROM A.R", Quality(share=0.5))
+        numbers = sorted(run.table()["n"].to_pylist())
+    lines = (place.folder / "R.csv").read_text().splitlines(keepends=True)
+    size = sum(map(len, lines))
+    read = sum(len(lines[n]) for n in numbers)
+    assert numbers == list(range(len(numbers)))
+    assert size / 2 - len(lines[len(numbers)]) < read <= size / 2
+    assert run.actual.bytes_read == read
+    assert not run.complete and run.stopped is not None
+    assert (run.stopped.code, run.stopped.provider) == ("over-limit", "urn:m#R")
+    assert run.stopped.reason == f"A.R was read to {read:,} of {size:,} bytes"
+
+
+def test_the_rows_up_to_a_limit_are_given_and_marked(place: Place, spark: Any) -> None:
+    with place.serving(spark), asking(place, spark=spark) as session:
+        plan = session.plan("SELECT n FROM A.R")
+        assert plan.estimate.rows > 10
+        run = session.run(session.plan("SELECT n FROM A.R WHERE n < 300", Quality(rows_max=999)))
+        assert run.table().num_rows == 300 and run.complete
+        learned = place.folder / "learned.ttl"
+        learned.write_text("")
+    with place.serving(spark), asking(place, spark=spark, learned=learned) as session:
+        run = session.run("SELECT n FROM A.R", Quality(rows_max=1_000))
+        assert run.table().num_rows == 1_000
+        assert not run.complete and run.stopped is not None
+        assert "more than 1,000 rows (rows_max)" in run.stopped.reason
+        assert run.actual.rows == 1_000
+
+
+def test_a_providers_own_rules_count_and_not_those_of_the_plan(place: Place) -> None:
+    """Nothing is executed: the plan is refused as it is plugged."""
+    strict = place.market_with(NOT_ANN)
+    with place.serving(None, {"A": strict}), asking(place) as session:
+        refused = pytest.raises(QueryRefused, match="not read here for this user")
+        with refused as caught:
+            session.run("SELECT n FROM A.R")
+    assert (caught.value.code, caught.value.rule) == ("not-allowed", "urn:m#rule")
+
+
+def test_a_user_whose_certificate_is_revoked_meanwhile_is_refused(place: Place) -> None:
+    with place.serving(None), asking(place) as session:
+        serials = {each.serial for each in place.authority.issued() if each.principal.name == "ann"}
+        place.authority.revoke(serials)
+        with pytest.raises(QueryRefused, match="is revoked") as caught:
+            session.run("SELECT n FROM A.R")
+    assert caught.value.code == "bad-signature"
+
+
+def test_providers_that_are_away_are_named(place: Place) -> None:
+    with asking(place) as session, pytest.raises(QueryStopped) as caught:
+        session.run("SELECT n FROM A.R")
+    assert (caught.value.code, caught.value.provider) == ("provider-away", "urn:m#A")
