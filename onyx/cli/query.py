@@ -40,6 +40,9 @@ public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[
 With --save the query is checked and becomes a relation of the catalog --out FILE.ttl, and
 queries that have it name it in FROM.
 
+With --secret a relation that says so is read with a password or the like of yours, which is
+encrypted for the machine that reads it.
+
 With --standing the profiles by which the query reads archives become profiles of yours, whose
 results onyx subscribe takes from now on.
 
@@ -74,6 +77,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
         "--save PROVIDER.NAME": "write the query as a relation into --out FILE.ttl, a catalog",
         "--publish SOURCE": "publish the rows as this source, by its id or name",
+        "--secret NAME=FILE...": "the text of a secret of yours for an old system, for the machine "
+        "that reads it; repeatable",
         "--standing": "register the profiles of the query as yours, before it reads archives",
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
@@ -116,6 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         insecure=arguments.insecure,
         options=SparkOptions(arguments.master, dict(arguments.conf)),
         learned=arguments.learn,
+        secrets={name: read_text(file).rstrip("\r\n") for name, file in arguments.secret},
     ) as session:
         try:
             return _executed(arguments, session, session.plan(sql, quality))

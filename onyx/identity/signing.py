@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from onyx.errors import NotAuthenticated
+from onyx.identity.sealing import open_sealed
 from overlay.link.principal import Principal
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
@@ -50,10 +51,18 @@ class Signer:
             raise NotAuthenticated(f"{credentials}: the key is none of an elliptic curve")
         self._key = key
 
+    @property
+    def certificate(self) -> str:
+        """In PEM."""
+        return self._certificate.public_bytes(Encoding.PEM).decode("ascii")
+
     def sign(self, data: bytes) -> Signature:
         value = self._key.sign(data, _ECDSA)
-        pem = self._certificate.public_bytes(Encoding.PEM).decode("ascii")
-        return Signature(pem, base64.b64encode(value).decode("ascii"))
+        return Signature(self.certificate, base64.b64encode(value).decode("ascii"))
+
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """A text that was sealed for this certificate.  NotAuthenticated."""
+        return open_sealed(self._key, sealed, context)
 
 
 class RevokedFile(Container[int]):
@@ -106,17 +115,28 @@ class SignatureCheck:
     def principal(self, data: bytes, signature: Signature) -> Principal:
         """The signer of ``data``.  NotAuthenticated where the signature is of other bytes, or its
         certificate is of another authority, over, not yet good or revoked."""
+        certificate, principal = self.holder(signature.certificate)
         try:
-            certificate = x509.load_pem_x509_certificate(signature.certificate.encode())
-            certificate.verify_directly_issued_by(self._authority)
-            principal = _principal(certificate)
             key = certificate.public_key()
             assert isinstance(key, ec.EllipticCurvePublicKey)
             key.verify(base64.b64decode(signature.value), data, _ECDSA)
         except InvalidSignature:
-            raise NotAuthenticated("the signature is of another text or authority") from None
+            raise NotAuthenticated("the signature is of another text") from None
         except (ValueError, TypeError, AssertionError, binascii.Error) as error:
             raise NotAuthenticated(f"no signature: {error}") from None
+        return principal
+
+    def holder(self, pem: str) -> tuple[x509.Certificate, Principal]:
+        """A certificate and who has it.  NotAuthenticated where it is of another authority, over,
+        not yet good or revoked."""
+        try:
+            certificate = x509.load_pem_x509_certificate(pem.encode())
+            certificate.verify_directly_issued_by(self._authority)
+            principal = _principal(certificate)
+        except InvalidSignature:
+            raise NotAuthenticated("the certificate is of another authority") from None
+        except (ValueError, TypeError) as error:
+            raise NotAuthenticated(f"no certificate: {error}") from None
         if (
             not certificate.not_valid_before_utc
             <= datetime.now(UTC)
@@ -125,7 +145,7 @@ class SignatureCheck:
             raise NotAuthenticated(f"the certificate of {principal} is over, or not yet good")
         if certificate.serial_number in self._revoked:
             raise NotAuthenticated(f"the certificate of {principal} is revoked")
-        return principal
+        return certificate, principal
 
 
 class Signed(NamedTuple):

@@ -9,6 +9,7 @@ fragment asks for them with a ticket, and Spark executes the fragment while they
 call         body                                answer
 ===========  ==================================  =================================================
 ``plug``     signed query plan                   ``{}``, or the fault that it is refused for
+``holder``   nothing                             the provider's certificate, "" without TLS
 ``measured`` id of the query                     figures of its fragments here
 ``end``      id of the query                     the same, and nothing of the query is left here
 ``DoGet``    signed ticket                       rows
@@ -32,6 +33,7 @@ from formats.errors import Fault
 from onyx.errors import EXIT_CONFIG, UserError
 from onyx.identity.signing import SignatureCheck, Signer
 from onyx.queries.functions import FunctionStore
+from onyx.queries.secrets import open_secrets, with_secrets
 from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, ticket
 from onyx.queries.validation import SignedReport
 from overlay.link.principal import Principal
@@ -90,7 +92,7 @@ class Peers:
 
     def __init__(self, market: Market, signer: Signer | None, network: str, authority: str) -> None:
         """``signer`` None: anonymous; ``authority`` "": without TLS."""
-        self._market, self._signer = market, signer
+        self._market, self.signer = market, signer
         self._network, self._authority = network, authority
 
     def peer(self, uri: str) -> Peer:
@@ -105,7 +107,7 @@ class Peers:
         """Of the fragments that this one receives."""
         sites = {each.number: each.site.uri for each in order.fragments}
         return {
-            number: Stream(self.peer(sites[number]), ticket(order.id, number, self._signer))
+            number: Stream(self.peer(sites[number]), ticket(order.id, number, self.signer))
             for number in (each.fragment for each in fragment.receives)
         }
 
@@ -151,14 +153,20 @@ class CycleService:
         query = _Query(order, user, fragments)
         self._hold(query)
         try:
+            of = order.id, "" if user is None else str(user)
+            secrets = open_secrets(of, order.secrets, self._own.uri, self._peers.signer)
             session = query_session(self._session)
-            for each in fragments:
+            for each in [with_secrets(fragment, secrets) for fragment in fragments]:
                 streams = self._peers.streams(order, each)
                 works = self._plug_in(each, order.certified)
                 query.jobs[each.number] = FragmentJob(session, each, streams, works)
         except BaseException:
             self.end(order.id)
             raise
+
+    def holder(self) -> str:
+        """The certificate for which secrets are sealed, in PEM; "" without one."""
+        return "" if self._peers.signer is None else self._peers.signer.certificate
 
     def rows(self, sealed: bytes) -> FragmentJob:
         """The job of the fragment that a ticket is for; QueryRefused."""
@@ -254,6 +262,8 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
         match action.type:
             case "plug":
                 yield msgspec.json.encode(self._plug(body))
+            case "holder":
+                yield self._service.holder().encode()
             case "measured" | "end" as name:
                 found = getattr(self._service, name)(body.decode("ascii", "replace"))
                 yield msgspec.json.encode(found)

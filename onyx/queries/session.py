@@ -15,12 +15,14 @@ in a plan that the user's certificate signs.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -34,7 +36,9 @@ from onyx.queries.lateness import slowed
 from onyx.queries.planning import QueryPlan, plan_query
 from onyx.queries.provider_process import Peers, Refused, plug_in
 from onyx.queries.running import OF_RUNS, Execution, Run, asked, everywhere
+from onyx.queries.secrets import SealedSecret, seal_secrets, with_secrets
 from onyx.queries.signatures import Order, seal
+from overlay.link.principal import Principal
 from registration.queries.providers import CycleProvider, Market
 from registration.queries.quality import Quality
 from registration.queries.query_plan import Figures, Fragment, digest
@@ -44,6 +48,9 @@ from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_
 from registration.spark.receive_source import Peer
 from registration.spark.session import Session as SparkSession
 from registration.spark.session import SparkOptions, spark_session
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 PLANNED_AGAIN = 3
 ELSEWHERE = (
@@ -75,9 +82,11 @@ class Session:
         weak_sandbox: bool = False,
         groups: Collection[str] = (),
         learned: Path | None = None,
+        secrets: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """``spark``: a session of the user's own, else one by ``options``.  ``learned``: a file of
-        figures of scans (``Estimates``), which is read and written."""
+        figures of scans (``Estimates``), which is read and written.  ``secrets`` for old systems,
+        by the names that relations say."""
         self._market_for: Callable[[str], Market] = (
             (lambda _: catalog) if isinstance(catalog, Market) else catalog.market_for
         )
@@ -88,7 +97,7 @@ class Session:
         self._is_insecure = insecure
         self._spark, self._options = spark, options or SparkOptions()
         self._weak, self._groups = weak_sandbox, groups
-        self._learned = learned
+        self._learned, self._secrets = learned, secrets
         self._lock = threading.Lock()
         self._stack = ExitStack()
         folder = self._stack.enter_context(TemporaryDirectory(prefix="onyx-functions-"))
@@ -175,18 +184,49 @@ class Session:
         peers = Peers(market, identity.signer, identity.network, identity.authority)
         certified = plan.quality.is_certified
         order = Order(fragments, client.uri, "" if identity.signer else self.user, certified)
-        reached = [peers.peer(uri) for uri in remote]
+        reached = {uri: peers.peer(uri) for uri in remote}
+        root = with_secrets(root, self._secrets)
+        order = replace(order, secrets=self._sealed_secrets(order, reached))
         sealed = seal(order, identity.signer)
         try:
-            everywhere(lambda peer: _plug(peer, sealed), reached)
+            everywhere(lambda peer: _plug(peer, sealed), reached.values())
             session = query_session(self._spark_session())
             check = SignatureCheck(identity.authority.encode()) if identity.authority else None
             works = plug_in(market, self._functions, check, weak=self._weak)(root, certified)
             job = FragmentJob(session, root, peers.streams(order, root), works)
         except BaseException:
-            everywhere(lambda peer: _ended(peer, order.id), reached)
+            everywhere(lambda peer: _ended(peer, order.id), reached.values())
             raise
-        return Execution(job, order, reached, plan)
+        return Execution(job, order, reached.values(), plan)
+
+    def _sealed_secrets(
+        self, order: Order, reached: Mapping[str, Peer]
+    ) -> tuple[SealedSecret, ...]:
+        """For each cycle provider those of the relations that it reads."""
+        signer, authority = self._identity.signer, self._identity.authority
+        of = order.id, "" if signer is None else str(signer.principal)
+
+        def certificate(site: CycleProvider) -> Certificate:
+            if not authority:
+                reason = f"{site.name} has no certificate that secrets could be sealed for"
+                raise NotAuthenticated(f"{reason}: it is --insecure")
+            try:
+                pem = asked(reached[site.uri], "holder", b"").decode("ascii", "replace")
+            except QueryStopped as away:
+                raise _SiteMissing(site.uri, away) from None
+            found, holder = SignatureCheck(authority.encode()).holder(pem)
+            if holder != Principal("provider", site.name):
+                raise NotAuthenticated(f"{site.name} shows the certificate of {holder}")
+            return found
+
+        return tuple(
+            each
+            for fragment in order.fragments
+            if fragment.site.uri in reached
+            for each in seal_secrets(
+                of, fragment, self._secrets, partial(certificate, fragment.site)
+            )
+        )
 
     def _check(
         self,

@@ -18,6 +18,7 @@ import msgspec
 
 from onyx.errors import NotAuthenticated
 from onyx.identity.signing import Signature, SignatureCheck, Signer
+from onyx.queries.secrets import SealedSecret
 from overlay.link.principal import Principal
 from registration.queries.providers import CycleProvider
 from registration.queries.query_plan import Fragment
@@ -34,7 +35,8 @@ class Order:
 
     ``asker``: URI of the asking cycle provider.  ``user``: a name, which counts where nothing is
     signed.  ``certified``: functions with a good validation report alone.  ``id``: 32 characters
-    that nobody guesses; ``issued``: seconds of the epoch."""
+    that nobody guesses; ``issued``: seconds of the epoch.  ``secrets``: each for its cycle provider
+    alone."""
 
     fragments: tuple[Fragment, ...]
     asker: str
@@ -42,6 +44,7 @@ class Order:
     certified: bool = False
     id: str = field(default_factory=lambda: token_hex(16))
     issued: float = field(default_factory=time)
+    secrets: tuple[SealedSecret, ...] = ()
 
     def receiver(self, number: int) -> CycleProvider | None:
         """Where the rows of a fragment go; None: they are the result."""

@@ -45,7 +45,7 @@ Said: TypeAlias = tuple[str, str, str, str, str]
 
 ARCHIVE_SCHEMA = "source STRING, number BIGINT, time TIMESTAMP, media_type STRING, message STRING"
 """Of a relation of the format ``archive`` that says none."""
-_REPEATED = frozenset({"group", "readAt", "option", "column"})
+_REPEATED = frozenset({"group", "readAt", "option", "secret", "column"})
 _SUBJECT = re.compile(r"(?:user|group)/\S+|anonymous|\*")
 _NAME = re.compile(r"[^.`\x00-\x1f]{1,128}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -295,10 +295,7 @@ class _Reader:
         text = of.text("schema", usual)
         with _types("schema", text):
             columns = read_columns(text) if text else columns
-        pairs = [each.partition("=") for each in of.all("option")]
-        if wrong := next((each for each in pairs if not (each[0] and each[1])), None):
-            said = "".join(wrong)
-            raise _Wrong("bad-option", f"the option {said!r} is not KEY=VALUE", "option", said)
+        options, secrets = (_pairs(of, name) for name in ("option", "secret"))
         refreshed = of.text("refreshed", "")
         return Relation(
             of.uri,
@@ -309,8 +306,9 @@ class _Reader:
             of.text("location", "" if form == "archive" else None),
             self._columns(of, columns),
             refreshed=_moment(refreshed) if refreshed else None,
-            options=tuple((key, value) for key, _, value in pairs),
+            options=options,
             wrapper=None if wrapper is None else wrapper.uri,
+            secrets=secrets,
             **of.numbers(Relation),
         )
 
@@ -410,6 +408,17 @@ class _Reader:
 def _first(of: _Resource, name: str) -> str:
     """Of several values the first: a rule with two is one with a fault in its document."""
     return next(iter(of.all(name)), "")
+
+
+def _pairs(of: _Resource, name: str) -> tuple[tuple[str, str], ...]:
+    """Of ``option`` or ``secret``: options with their values, or with the names of secrets."""
+    pairs = [each.partition("=") for each in of.all(name)]
+    for key, sign, value in pairs:
+        if not (key and sign and (value or name == "option")):
+            said = f"{key}{sign}{value}"
+            wanted = "KEY=VALUE" if name == "option" else "OPTION=NAME"
+            raise _Wrong("bad-option", f"the {name} {said!r} is not {wanted}", name, said)
+    return tuple((key, value) for key, _, value in pairs)
 
 
 def _function_provider(of: _Resource) -> FunctionProvider:

@@ -28,6 +28,16 @@ FLOWING = ("Relation", "DataProvider", "Function", "FunctionProvider")
 """The classes of the resources whose rows or code flow."""
 
 
+class Secret(str):
+    """The value of an option that nobody is told: no text that shows its record has a letter of
+    it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """``type``: as Spark's DDL.  Statistics are None where nobody has said or measured them:
@@ -45,7 +55,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Relation:
     """``name``: as in SQL, ``PROVIDER.RELATION``.  ``read_at``: URIs of cycle providers that can
-    scan it.  ``wrapper``: URI of a table function that makes rows of a ``files`` relation."""
+    scan it.  ``wrapper``: URI of a table function that makes rows of a ``files`` relation.
+    ``secrets``: options whose values users have, each with the name of the secret."""
 
     uri: str
     name: str
@@ -60,6 +71,7 @@ class Relation:
     price_per_megabyte: float = 0.0
     options: tuple[tuple[str, str], ...] = ()
     wrapper: str | None = None
+    secrets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

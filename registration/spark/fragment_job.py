@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+from registration.queries.providers import Secret
 from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped, stopped_in
@@ -45,6 +46,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.broadcastTimeout": "86400",
+    "spark.sql.redaction.options.regex": ".",  # of all options: some are secret
 }
 
 
@@ -241,8 +243,12 @@ class FragmentJob:
     def _stopped(self, error: Exception) -> QueryStopped:
         if isinstance(error, QueryStopped):
             return error
-        found = stopped_in(str(error))
-        return found or QueryStopped("failed", _reason(error), self.fragment.site.uri)
+        options = (pair for scan in self.fragment.scans for pair in scan.relation.options)
+        said = str(error)
+        for secret in (value for _, value in options if isinstance(value, Secret)):
+            said = said.replace(secret, "***") if secret else said
+        reason = _reason(said) or type(error).__name__
+        return stopped_in(said) or QueryStopped("failed", reason, self.fragment.site.uri)
 
 
 def _counted(opened: Opened, scan: Scan) -> Frame:
@@ -284,8 +290,8 @@ def _is_ordered(frame: Frame) -> bool:
     return not frame._jdf.queryExecution().executedPlan().outputOrdering().isEmpty()
 
 
-def _reason(error: Exception) -> str:
+def _reason(said: str) -> str:
     """The line of Spark's text that says most: the last of a Python trace, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     trace = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (trace or lines or [type(error).__name__])[0]
+    return (trace or lines or [""])[0]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from registration.queries.providers import Relation
 from registration.queries.query_plan import Scan
 from registration.queries.stopped import QueryStopped
 from registration.spark.archive_files import ArchiveFiles, files_of
@@ -70,6 +71,11 @@ def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Open
     return Opened(frame, opened.bytes, opened.left, opened.rows)
 
 
+def _url(relation: Relation) -> str:
+    """Of a relation of JDBC: its location, or a secret."""
+    return dict(relation.options).get("url", relation.location)
+
+
 def options_of(scan: Scan) -> dict[str, str]:
     """Those of the catalog and the arguments of the query that its format takes, which are others:
     a source that the catalog names stays the one.  An archive is read in its folder where that
@@ -118,7 +124,7 @@ def _files(session: Session, scan: Scan, options: Mapping[str, str]) -> Opened:
         case "files":
             reader = reader.format("binaryFile").option("recursiveFileLookup", "true")
         case "jdbc":
-            return _by_rows(scan, reader.format("jdbc").option("url", relation.location).load())
+            return _by_rows(scan, reader.format("jdbc").option("url", _url(relation)).load())
         case "archive":
             return _by_rows(scan, reader.format("onyx").load())
         case other:

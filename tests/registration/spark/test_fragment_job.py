@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import flight
 
-from registration.queries.providers import Column, CycleProvider, Relation
+from registration.queries.providers import Column, CycleProvider, Relation, Secret
 from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.stopped import QueryStopped, stopped_in
 from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_session
@@ -116,6 +117,23 @@ def test_texts_are_read_by_the_columns_of_the_catalog(
     assert dict(zip(*found.to_pydict().values(), strict=True)) == {
         row["v"]: row["count_all"] for row in wanted
     }
+
+
+def test_a_secret_is_an_option_of_the_reader_and_in_no_text(spark: Session, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("1;a\n2;b\n")
+    read = replace(relation(tmp_path, "csv"), options=(("sep", Secret(";")),))
+    assert table(job(spark, "SELECT id, v FROM r", read)).to_pydict() == {
+        "id": [1, 2], "v": ["a", "b"],
+    }  # fmt: skip
+    secret = Secret("hunter2")
+    read = replace(read, options=(("encoding", secret), ("nullValue", secret)))
+    with pytest.raises(QueryStopped) as stopped:
+        table(job(spark, "SELECT id, v FROM r", read))
+    assert "***" in stopped.value.reason, "Spark says the encoding that it does not know"
+    assert secret not in f"{stopped.value} {stopped.value.marked()}"
+    read = replace(read, options=(("nullValue", secret),))
+    plan = job(spark, "SELECT id, v FROM r", read)._frame._jdf.queryExecution().toString()
+    assert secret not in plan
 
 
 def test_files_are_paths_with_contents(spark: Session, tmp_path: Path) -> None:
