@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 56, 52
 COLOURS = ("#0b6e99", "#c2410c", "#4d7c0f", "#7e22ce", "#b45309", "#0f766e")
 
-_CHART_STYLE = """
+STYLE = """
 text { font: 12px "Inter", "Segoe UI", "Helvetica Neue", "DejaVu Sans", Arial, sans-serif; }
 .paper { fill: #ffffff; }
 .title { font-size: 16px; font-weight: 600; fill: #17202b; }
@@ -155,5 +155,5 @@ def _document(parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'width="{WIDTH}" height="{HEIGHT}">\n<style>{_CHART_STYLE}</style>\n{body}\n</svg>\n'
+        f'width="{WIDTH}" height="{HEIGHT}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
     )

@@ -16,7 +16,7 @@ from onyx.cli.provider import AS, CATALOG, catalog_of
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments
 from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table, tell_of
 from onyx.cli.verb import JSON, Subparsers, add_verb
-from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE, UsageError
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_SOFTWARE, EXIT_UNAVAILABLE, UsageError, file_errors
 from registration.queries.quality import LIMITS, Quality
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ the others are published; exit code 65.
 
 EXAMPLES = """\
   onyx query 'SELECT title FROM A.R WHERE id < 10' --catalog market.ttl
-  onyx query report.sql --catalog market.ttl --explain
+  onyx query report.sql --catalog market.ttl --explain --svg report.svg
   onyx query report.sql --catalog market.ttl --limit cost=0.5 --soft seconds=60 --out r.parquet
   onyx query report.sql --catalog market.ttl --save mine.report --out mine.ttl
   onyx query 'SELECT * FROM mine.report' --catalog market.ttl --catalog mine.ttl
@@ -72,6 +72,7 @@ def add_parser(subparsers: Subparsers) -> None:
         **CATALOG,
         **AS,
         "--explain": "show the query plan, and execute nothing",
+        "--svg OUT.svg": "with --explain: also draw the plan, each provider in a colour",
         "--limit NAME=NUMBER...": "refuse or stop the query beyond it; repeatable",
         "--soft NAME=NUMBER...": "a limit that may be passed, which is said then",
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
@@ -95,6 +96,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.svg is not None and not arguments.explain:
+        raise UsageError("--svg OUT.svg goes with --explain")
     if arguments.out is not None and arguments.publish is not None:
         raise UsageError("rows go into --out FILE, or to --publish SOURCE")
     sql, quality = _text(arguments.query), Quality.parse(arguments.limit, arguments.soft)
@@ -162,6 +165,11 @@ def _explain(arguments: argparse.Namespace, plan: QueryPlan) -> None:
         print_json(plan.to_json())
     else:
         print(plan.explain())
+    if arguments.svg is not None:
+        from onyx.queries.plan_picture import plan_svg  # noqa: PLC0415 - seldom
+
+        with file_errors(arguments.svg):
+            arguments.svg.write_text(plan_svg(plan.root), encoding="utf-8")
     for passed in plan.passed:
         say(str(passed))
 
