@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from formats.errors import Fault
 from onyx.cli.provider_serve import TAKES, run_serve
 from onyx.cli.spark_options import add_spark_arguments, open_spark
-from onyx.cli.values import check_known, counted, print_json, say, table
+from onyx.cli.values import check_known, counted, print_json, read_text, say, table
 from onyx.cli.verb import JSON, NOTHING, Run, Subparsers, Takes, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError, file_errors
@@ -37,9 +37,14 @@ CATALOG: dict[str, str | None] = {
     "--catalog FILE...": "RDF with what providers offer; repeatable, the later ones count",
     "--cache FILE": "a metadata cache with it (onyx metadata cache), behind the files",
 }
+SECRETS: dict[str, str | None] = {
+    "--secret NAME=FILE...": "the text of a secret of yours for an old system, for the machine "
+    "that reads it; repeatable",
+}
 MEASURE: dict[str, str | None] = {
     "relations RELATION*": "as PROVIDER.RELATION (default: all of the files)",
     **CATALOG,
+    **SECRETS,
     "--machine NAME =": "say memory, cores and MHz of this machine as those of a cycle provider",
     "--out FILE": "a catalog to give behind the others (default: standard output)",
 }
@@ -91,6 +96,11 @@ def catalog_of(arguments: argparse.Namespace) -> Iterator[Catalog]:
         yield Catalog.of(cache, *arguments.catalog)
 
 
+def secrets_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The texts that SECRETS names, without the end of their last lines."""
+    return {name: read_text(file).rstrip("\r\n") for name, file in arguments.secret}
+
+
 def run_check(arguments: argparse.Namespace) -> int:
     catalog = Catalog.unchecked(*arguments.files)
     faults = catalog.faults()
@@ -131,12 +141,14 @@ def _print_turtle(arguments: argparse.Namespace, text: str) -> None:
 
 def run_measure(arguments: argparse.Namespace) -> None:
     from onyx.queries.measuring import HEAD, machine_turtle  # noqa: PLC0415 - loads Spark
+    from onyx.queries.secrets import relation_with  # noqa: PLC0415 - loads cryptography
 
     with catalog_of(arguments) as catalog:
         market = catalog.market
     named = {each.name: each for each in market.relations.values()}
     names = arguments.relations or [] if arguments.machine else [*named]
-    chosen = [named[check_known(each, named, what="relation")] for each in names]
+    known = [named[check_known(each, named, what="relation")] for each in names]
+    chosen = [relation_with(each, secrets_of(arguments)) for each in known]
     sites = {each.name: each for each in market.sites}
     found = [HEAD]
     if arguments.machine:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onyx.cli.network_option import add_network_choice, context_of, registration_address
-from onyx.cli.provider import AS, CATALOG, catalog_of
+from onyx.cli.provider import AS, CATALOG, SECRETS, catalog_of, secrets_of
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments
 from onyx.cli.values import STANDARD_INPUT, print_json, read_text, say, table, tell_of
 from onyx.cli.verb import JSON, Subparsers, add_verb
@@ -78,8 +78,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
         "--save PROVIDER.NAME": "write the query as a relation into --out FILE.ttl, a catalog",
         "--publish SOURCE": "publish the rows as this source, by its id or name",
-        "--secret NAME=FILE...": "the text of a secret of yours for an old system, for the machine "
-        "that reads it; repeatable",
+        **SECRETS,
         "--standing": "register the profiles of the query as yours, before it reads archives",
         "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
         "network for somebody anonymous",
@@ -124,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
         insecure=arguments.insecure,
         options=SparkOptions(arguments.master, dict(arguments.conf)),
         learned=arguments.learn,
-        secrets={name: read_text(file).rstrip("\r\n") for name, file in arguments.secret},
+        secrets=secrets_of(arguments),
     ) as session:
         try:
             return _executed(arguments, session, session.plan(sql, quality))

@@ -19,8 +19,8 @@ from cryptography import x509
 from onyx.errors import NotAuthenticated
 from onyx.identity.sealing import seal_for
 from onyx.identity.signing import Signer
-from registration.queries.providers import Secret
-from registration.queries.query_plan import Fragment, Scan
+from registration.queries.providers import Relation, Secret
+from registration.queries.query_plan import Fragment
 from registration.queries.refusals import QueryRefused
 
 
@@ -75,17 +75,23 @@ def open_secrets(
 def with_secrets(fragment: Fragment, secrets: Mapping[str, str]) -> Fragment:
     """The fragment with secrets as values of options.  QueryRefused for one that is missing."""
 
-    def scan_with(scan: Scan) -> Scan:
-        relation = scan.relation
-        for _, name in relation.secrets:
-            if name not in secrets:
-                reason = f"{relation.name} is read by the secret {name!r}"
-                hint = f"say --secret {name}=FILE, with the file that has it"
-                raise QueryRefused("not-allowed", reason, relation.uri, hint=hint)
-        found = tuple((option, Secret(secrets[name])) for option, name in relation.secrets)
-        return replace(scan, relation=replace(relation, options=(*relation.options, *found)))
+    return replace(
+        fragment,
+        scans=tuple(
+            replace(scan, relation=relation_with(scan.relation, secrets)) for scan in fragment.scans
+        ),
+    )
 
-    return replace(fragment, scans=tuple(map(scan_with, fragment.scans)))
+
+def relation_with(relation: Relation, secrets: Mapping[str, str]) -> Relation:
+    """The same of one relation."""
+    for _, name in relation.secrets:
+        if name not in secrets:
+            reason = f"{relation.name} is read by the secret {name!r}"
+            hint = f"say --secret {name}=FILE, with the file that has it"
+            raise QueryRefused("not-allowed", reason, relation.uri, hint=hint)
+    found = tuple((option, Secret(secrets[name])) for option, name in relation.secrets)
+    return replace(relation, options=(*relation.options, *found))
 
 
 def _context(of: Of, site: str, name: str) -> bytes:
