@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
 from time import time as wall_clock
 from typing import TypeVar
 
@@ -47,7 +46,7 @@ from onyx.network_view import NetworkView
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import SourceInfo
-from overlay.archive_file import SUFFIX, Span, add_spans, summary_of
+from overlay.archive_file import Span
 from overlay.topology import parse_topology
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.network_facts import (
@@ -58,6 +57,7 @@ from registration.metadata.network_facts import (
     SchemaFacts,
 )
 from registration.metadata.provider_reader import BATCH_MAX
+from registration.spark.archive_files import ArchiveFiles, files_of
 
 A = TypeVar("A")
 LOOK_SECONDS = 10.0
@@ -141,7 +141,11 @@ class NetworkFeed(Serving):
         plan = await client.ask(verbs.PlanShow())
         counts = {each.source: each.messages for each in self._view.sources}
         directory = topology.archive.directory
-        kept = {} if directory is None else await anyio.to_thread.run_sync(spans_of, directory)
+        kept: Mapping[str, Span] = {}
+        if directory is not None:
+            with suppress(OSError):
+                files = await anyio.to_thread.run_sync(files_of, directory)
+                kept = (await anyio.to_thread.run_sync(ArchiveFiles.of, files)).spans
         for each in sources:
             await self._read_schema(client, each)
             if directory is not None and each.id != self._own:
@@ -183,17 +187,6 @@ class NetworkFeed(Serving):
         self._counts[source.id] = count
         figures = (count, count * source.size) if kept is None else (kept.messages, kept.bytes)
         self._archives[source.id] = ArchiveFacts(first, last, *figures)
-
-
-def spans_of(directory: Path) -> dict[str, Span]:
-    """The messages of each source, by the summaries of an archive's finished files that are here;
-    a file may go meanwhile."""
-    found: dict[str, Span] = {}
-    for path in directory.glob(f"[!.]*{SUFFIX}"):
-        with suppress(OSError), path.open("rb") as file:
-            if (summary := summary_of(file)) is not None:
-                add_spans(found, summary.sources())
-    return found
 
 
 async def _first_in_archive(source: SourceInfo) -> float | None:

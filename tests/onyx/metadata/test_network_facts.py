@@ -13,7 +13,7 @@ from formats.schema import read_schema
 from formats.schema_reader import read_schema_model
 from onyx.broker.archive.message_archive import ArchiveSegments
 from onyx.metadata import MetadataCache, MetadataProvider
-from onyx.metadata.network_feed import N_TRIPLES, spans_of
+from onyx.metadata.network_feed import N_TRIPLES
 from onyx.queries import Catalog
 from overlay.answers import SourceInfo
 from overlay.archive import ArchiveOptions
@@ -21,6 +21,7 @@ from overlay.archive_file import ArchivedMessage, packed
 from overlay.topology import parse_topology
 from registration.metadata.network_facts import SCHEMA, ArchiveFacts, NetworkFacts, SchemaFacts
 from registration.metadata.provider import Outcome
+from registration.spark.archive_files import ArchiveFiles, files_of
 from tests.onyx.networks import small_topology_text
 
 XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:nitf">
@@ -142,7 +143,7 @@ def test_summaries_count_the_messages_of_sources(tmp_path: Path) -> None:
         segments.write([packed(ArchivedMessage(source, time, time, "", b"<a/>"))], float(time))
         segments.close()
     (tmp_path / "onyx-B1-x.msgpack.zst").write_bytes(b"damaged")
-    spans = spans_of(tmp_path)
+    spans = ArchiveFiles.of(files_of(tmp_path)).spans
     assert {source: (span.messages, span.bytes) for source, span in spans.items()} == {
         "s1": (2, 8),
         "s2": (1, 4),
