@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
-from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from formats.graph.vocabulary import RDF_TYPE
@@ -115,19 +114,25 @@ class _Resource:
             raise _Wrong("missing", f"it has no {name}")
         return usual
 
-    def word(self, name: str, known: Collection[str]) -> str:
-        text = self.text(name)
-        if text not in known:
+    def word(self, name: str, known: Collection[str], usual: str | None = None) -> str:
+        text = self.text(name, usual)
+        if text not in known and text != usual:
             reason = f"{name} {text!r} is none of {', '.join(known)}"
             raise _Wrong("unknown-word", reason, name, text, did_you_mean(text, known))
         return text
 
+    def matching(
+        self, name: str, form: re.Pattern[str], said: str, usual: str | None = None
+    ) -> str:
+        """A text of a form, which is as ``said``."""
+        text = self.text(name, usual)
+        if form.fullmatch(text) is None and text != usual:
+            raise _Wrong(f"bad-{name}", f"{text!r} is no {said}", name, text)
+        return text
+
     def name(self) -> str:
         """A name that SQL can quote, and that has no dot."""
-        name = self.text("name")
-        if _NAME.fullmatch(name) is None:
-            raise _Wrong("bad-name", f"{name!r} is no name without . and `", "name", name)
-        return name
+        return self.matching("name", _NAME, "name without . and `")
 
     def number(self, name: str, most: float = float("inf")) -> float | None:
         """At least 0; None where it is not said."""
@@ -185,9 +190,10 @@ class _Reader:
         for uri in self._check_names(relations, "provider"):
             del relations[uri]
         links = self._all("Link", lambda of: self._link(of, cycles))
-        permissions = self._rules("Permission", self._permission)
-        flows = self._rules("Flow", lambda of: self._flow(of, cycles))
-        rules = tuple(links.values()), tuple(permissions), tuple(flows)
+        permissions = tuple(map(self._permission, self._of_class("Permission")))
+        groups = {group for each in cycles.values() for group in each.groups}
+        flows = tuple(self._flow(of, cycles, groups) for of in self._of_class("Flow"))
+        rules = tuple(links.values()), permissions, flows
         reports = self._all("ValidationReport", lambda of: of.text("report", ""))
         return Market(data, owners, cycles, relations, functions, *rules, reports), self._faults
 
@@ -259,9 +265,6 @@ class _Reader:
         if (kind == "scalar") != (outputs[0][0] == ""):
             reason = f"a {kind} function does not give {text.partition('->')[2].strip()}"
             raise _Wrong("bad-signature", reason, "signature", text)
-        digest = of.text("digest", "")
-        if digest and _DIGEST.fullmatch(digest) is None:
-            raise _Wrong("bad-digest", f"{digest!r} is not sha256: and 64 digits", "digest", digest)
         return Function(
             of.uri,
             of.name(),
@@ -270,7 +273,7 @@ class _Reader:
             inputs,
             outputs,
             of.text("archive", ""),
-            digest,
+            of.matching("digest", _DIGEST, "sha256: and 64 digits", ""),
             certificate=of.text("certificate", "") or None,
             **of.numbers(Function),
         )
@@ -334,80 +337,47 @@ class _Reader:
         source, target = (self._reference(of, name, cycles) for name in ("from", "to"))
         return Link(source, target, **of.numbers(Link))
 
-    # --- rules ----------------------------------------------------------------------------
+    # --- rules: one that is not clear stays, and forbids ----------------------------------
 
-    def _rules(
-        self, of_class: str, make: Callable[[_Resource], tuple[R, list[_Wrong]]]
-    ) -> Iterable[R]:
-        """One without a resource says nothing; any other stays."""
-        for said in self._of_class(of_class):
-            rule, wrong = make(said)
-            for each in wrong:
-                self._note(said, each)
-            yield rule
-
-    def _permission(self, of: _Resource) -> tuple[Permission, list[_Wrong]]:
-        wrong: list[_Wrong] = []
-        subject, right = _first(of, "subject"), _first(of, "right")
-        resource, classes = self._governed(of, "resource", wrong)
-        if _SUBJECT.fullmatch(subject) is None:
-            reason = f"the subject {subject!r} is not user/NAME, group/NAME, anonymous or *"
-            wrong.append(_Wrong("bad-subject", reason, "subject", subject))
-            subject = ""
-        if right not in RIGHTS:
-            hint = did_you_mean(right, RIGHTS)
-            reason = f"the right {right!r} is none of {', '.join(RIGHTS)}"
-            wrong.append(_Wrong("unknown-word", reason, "right", right, hint))
-            right = ""
-        elif classes and classes.isdisjoint(RIGHTS[right]):
+    def _permission(self, of: _Resource) -> Permission:
+        resource, classes = self._governed(of, "resource")
+        form = "user/NAME, group/NAME, anonymous or *"
+        subject = self._clear(of, lambda: of.matching("subject", _SUBJECT, form))
+        right = self._clear(of, lambda: of.word("right", RIGHTS))
+        if right and classes and classes.isdisjoint(RIGHTS[right]):
             reason = f"{right} is a right about {' or '.join(RIGHTS[right])}"
-            wrong.append(_Wrong("wrong-right", reason, "right", right))
-        return Permission(of.uri, subject, right, resource), wrong
+            self._note(of, _Wrong("wrong-right", reason, "right", right))
+        return Permission(of.uri, subject, right, resource)
 
-    def _flow(
-        self, of: _Resource, cycles: Mapping[str, CycleProvider]
-    ) -> tuple[Flow, list[_Wrong]]:
-        wrong: list[_Wrong] = []
-        resource, classes = self._governed(of, "what", wrong)
+    def _flow(self, of: _Resource, cycles: Collection[str], groups: Collection[str]) -> Flow:
+        resource, classes = self._governed(of, "what")
         if classes and classes.isdisjoint(FLOWING):
             reason = f"a flow is of a {', '.join(FLOWING)}"
-            wrong.append(_Wrong("wrong-flow", reason, "what", resource))
-        to, group, only = _first(of, "to"), _first(of, "toGroup"), _first(of, "only")
-        if to:
-            try:
-                to = self._reference(of, "to", cycles, to)
-            except _Wrong as missing:
-                wrong.append(missing)
-        groups = set(chain.from_iterable(each.groups for each in cycles.values()))
-        if group and group not in groups:
-            hint = did_you_mean(group, groups)
-            reason = f"no cycle provider is of the group {group!r}"
-            wrong.append(_Wrong("unknown-word", reason, "toGroup", group, hint))
-        if only not in ("", "aggregates"):
-            reason, hint = (
-                f"only {only!r}: expected aggregates",
-                did_you_mean(only, ("aggregates",)),
-            )
-            wrong.append(_Wrong("unknown-word", reason, "only", only, hint))
+            self._note(of, _Wrong("wrong-flow", reason, "what", resource))
+        is_to = "to" in of.values
+        to = self._clear(of, lambda: self._reference(of, "to", cycles)) if is_to else ""
+        group = self._clear(of, lambda: of.word("toGroup", groups, ""))
+        only = self._clear(of, lambda: of.word("only", ("aggregates",), ""))
+        if "only" in of.values and not only:
             to = group = ""
-        return Flow(of.uri, resource, to or None, group or None, bool(only)), wrong
+        return Flow(of.uri, resource, to or None, group or None, bool(only))
 
-    def _governed(self, of: _Resource, name: str, wrong: list[_Wrong]) -> tuple[str, set[str]]:
+    def _clear(self, of: _Resource, read: Callable[[], str]) -> str:
+        """A value of a rule, "" with a fault where it is wrong."""
+        try:
+            return read()
+        except _Wrong as wrong:
+            self._note(of, wrong)
+            return ""
+
+    def _governed(self, of: _Resource, name: str) -> tuple[str, set[str]]:
         """The resource that a rule is about, and its classes."""
-        uri = _first(of, name)
-        classes = set(self._said[uri].classes) if uri in self._said else set[str]()
-        if not uri:
-            wrong.append(_Wrong("missing", f"it has no {name}"))
-        elif not classes:
-            hint = did_you_mean(uri, [each for each, said in self._said.items() if said.classes])
-            reason = f"{name} is <{uri}>, which is not in the catalog"
-            wrong.append(_Wrong("no-such-resource", reason, name, uri, hint))
+        uri = self._clear(of, lambda: of.text(name))
+        classes = {*self._said.get(uri, _Resource(uri)).classes}
+        if uri and not classes:
+            there = {each for each, said in self._said.items() if said.classes}
+            self._clear(of, lambda: self._reference(of, name, there))
         return uri, classes
-
-
-def _first(of: _Resource, name: str) -> str:
-    """Of several values the first: a rule with two is one with a fault in its document."""
-    return next(iter(of.all(name)), "")
 
 
 def _pairs(of: _Resource, name: str) -> tuple[tuple[str, str], ...]:
