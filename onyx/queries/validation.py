@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from onyx.errors import NotAuthenticated
 from onyx.identity.signing import SignatureCheck, Signed, Signer
-from onyx.queries.functions import FunctionArchive, digest_of
+from onyx.queries.functions import COST_MODEL, FunctionArchive, digest_of
 from overlay.link.principal import Principal
 from registration.queries.providers import NAMESPACE, Function
 from registration.queries.refusals import QueryRefused
@@ -36,16 +36,7 @@ _DIFFERENCES_SHOWN = 5
 _NULLS = 0.1
 _ITEMS_MAX = 3
 _TEXTS = (
-    "",
-    " ",
-    "a",
-    "\x00",
-    "ß",
-    "e\u0301",
-    "\U0001f600",
-    "<a>&amp;</a>",
-    "null",
-    "-1",
+    *("", " ", "a", "\x00", "ß", "e\u0301", "\U0001f600", "<a>&amp;</a>", "null", "-1"),
     "x" * 5_000,
 )
 _DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.1, 1e308, 5e-324, inf, -inf, nan)
@@ -65,14 +56,10 @@ class Report:
     problems: tuple[str, ...]
 
     def claims(self, at: datetime) -> dict[str, Any]:
-        f = self.function
         claims = {
             "digest": self.archive.digest,
             "signature": self.archive.signature,
-            "seconds_per_row": f.seconds_per_row,
-            "megabytes": f.megabytes,
-            "rows_per_row": f.rows_per_row,
-            "bytes_per_row": f.bytes_per_row,
+            **_model(self.function),
             "reference": self.reference,
             "rows": self.rows,
             "seed": self.seed,
@@ -81,6 +68,11 @@ class Report:
             "at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         return claims if self.used is None else claims | {"measured": self.used._asdict()}
+
+
+def _model(function: Function) -> dict[str, float | None]:
+    """The cost model that a report is about."""
+    return {name: getattr(function, name) for name in COST_MODEL if name != "price_per_row"}
 
 
 class SignedReport(NamedTuple):
@@ -117,10 +109,9 @@ class SignedReport(NamedTuple):
             raise _not_certified(
                 function, f"its report says: {'; '.join(map(str, claims.get('problems', ())))}"
             )
-        for field in ("seconds_per_row", "megabytes", "rows_per_row", "bytes_per_row"):
-            said = claims.get(field)
-            if said != getattr(function, field):
-                reason = f"{field} is {getattr(function, field)}, the report is about {said}"
+        for field, model in _model(function).items():
+            if (said := claims.get(field)) != model:
+                reason = f"{field} is {model}, the report is about {said}"
                 raise _not_certified(function, reason)
         return signer
 
@@ -252,6 +243,12 @@ def _value(of: pa.DataType, random: Random) -> Any:
     raise QueryRefused("syntax", f"no values are generated of {of}")
 
 
+def _decimal(of: pa.DataType, random: Random) -> Decimal:
+    most = 10**of.precision - 1
+    number = random.choice((0, 1, -1, most, -most, random.randint(-most, most)))
+    return Decimal(number).scaleb(-of.scale)
+
+
 def _integer(of: pa.DataType, random: Random) -> int:
     most = (1 << (of.bit_width - 1)) - 1
     return random.choice((0, 1, -1, most, -most - 1, random.randint(-99, 99)))
@@ -267,13 +264,6 @@ def _text(_: pa.DataType, random: Random) -> str:
     return random.choice((*_TEXTS, letters, letters, letters))
 
 
-def _decimal(of: pa.DataType, random: Random) -> Decimal:
-    most = 10**of.precision - 1
-    return Decimal(random.choice((0, 1, -1, most, -most, random.randint(-most, most)))).scaleb(
-        -of.scale
-    )
-
-
 def _bytes(of: pa.DataType, random: Random) -> bytes:
     return random.choice((b"", b"\x00", random.randbytes(64), _text(of, random).encode()))
 
@@ -282,8 +272,13 @@ def _day(_: pa.DataType, random: Random) -> date:
     return random.choice((*_DAYS, date.fromordinal(random.randint(700_000, 750_000))))
 
 
+def _time(of: pa.DataType, random: Random) -> datetime:
+    since = timedelta(seconds=random.randint(-(10**9), 4 * 10**9))
+    return datetime(1970, 1, 1, tzinfo=UTC if of.tz else None) + since
+
+
 def _struct(of: pa.DataType, random: Random) -> dict[str, Any]:
-    return {of.field(n).name: _value(of.field(n).type, random) for n in range(of.num_fields)}
+    return {part.name: _value(part.type, random) for part in of}
 
 
 def _list(of: pa.DataType, random: Random) -> list[Any]:
@@ -291,28 +286,15 @@ def _list(of: pa.DataType, random: Random) -> list[Any]:
 
 
 def _map(of: pa.DataType, random: Random) -> list[tuple[Any, Any]]:
-    keys = [_value(of.key_type, random) for _ in range(random.randint(0, _ITEMS_MAX))]
+    keys = (_value(of.key_type, random) for _ in range(random.randint(0, _ITEMS_MAX)))
     return [(key, _value(of.item_type, random)) for key in dict.fromkeys(keys) if key is not None]
-
-
-def _time(of: pa.DataType, random: Random) -> datetime:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-        seconds=random.randint(-(10**9), 4 * 10**9)
-    )
-    return moment if of.tz else moment.replace(tzinfo=None)
 
 
 _MAKERS: Mapping[Callable[[pa.DataType], bool], Callable[[pa.DataType, Random], Any]] = {
     pa.types.is_boolean: lambda _, random: random.random() < 0.5,
-    pa.types.is_integer: _integer,
-    pa.types.is_floating: _double,
-    pa.types.is_string: _text,
-    pa.types.is_binary: _bytes,
-    pa.types.is_date: _day,
-    pa.types.is_timestamp: _time,
-    pa.types.is_decimal: _decimal,
-    pa.types.is_struct: _struct,
-    pa.types.is_map: _map,
+    pa.types.is_integer: _integer, pa.types.is_floating: _double, pa.types.is_string: _text,
+    pa.types.is_binary: _bytes, pa.types.is_date: _day, pa.types.is_timestamp: _time,
+    pa.types.is_decimal: _decimal, pa.types.is_struct: _struct, pa.types.is_map: _map,
     pa.types.is_list: _list,
 }  # fmt: skip
 
