@@ -5,6 +5,7 @@
     providers.py      records of the market: relations, functions, machines, links, rules (2.2)
     refusals.py       the one error of queries, with its place
     sql_language.py   the part of Spark's SQL that a query may use, as an allow list
+    sql_functions.py  the functions that it may call, with the types of their results
     sql_types.py      types of its expressions
     sql_names.py      which column of which relation each name in it means
     sql_reader.py     SQL text -> checked query graph

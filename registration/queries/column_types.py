@@ -7,7 +7,8 @@ in lower case and without blanks: ``array<struct<a:int,b:decimal(10,2)>>``.
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from formats.errors import Fault, Refusal
 from registration.queries.refusals import did_you_mean
@@ -23,8 +24,10 @@ _SIMPLE = (
     *("tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "boolean"),
     *("date", "timestamp", "timestamp_ntz", "variant"),
 )
-_NUMBERED = {"decimal": (2, "(10,0)"), "char": (1, ""), "varchar": (1, "")}
-"""How many numbers these take at most, and what they mean without; "": they need one."""
+_NUMBERED: dict[str, tuple[int, tuple[int, ...]]] = {
+    "decimal": (2, (10, 0)), "char": (1, ()), "varchar": (1, ()),
+}  # fmt: skip
+"""The most numbers that these take, and those that they mean without; (): they need one."""
 _NESTED = ("array", "map", "struct")
 _DEPTH_MAX = 32
 _LENGTH_MAX = 100_000
@@ -35,12 +38,38 @@ class NoType(Refusal):
     """A text that is no schema or no signature; ``column`` of its fault counts from 1."""
 
 
+class Type(NamedTuple):
+    """``parts``: fields of a struct, the ``element`` of an array, ``key`` and ``value`` of a map;
+    ``numbers``: digits of a decimal, or a length."""
+
+    name: str
+    parts: tuple[tuple[str, Type], ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        said = [str(of) for _, of in self.parts]
+        if self.name == "struct":
+            said = [f"{_quoted(name)}:{of}" for name, of in self.parts]
+        if said:
+            return f"{self.name}<{','.join(said)}>"
+        return f"{self.name}({','.join(map(str, self.numbers))})" if self.numbers else self.name
+
+
+@lru_cache(4_096)
+def read_type(text: str) -> Type:
+    """NoType."""
+    reader = _Reader(text)
+    found = reader.type(0)
+    reader.end()
+    return found
+
+
 def read_columns(text: str) -> Columns:
     """``id INT, tags ARRAY<STRING>`` -> names and types; NoType."""
     reader = _Reader(text)
     found = reader.columns("")
     reader.end()
-    return found
+    return _said(found)
 
 
 def read_signature(text: str) -> tuple[Columns, Columns]:
@@ -51,7 +80,11 @@ def read_signature(text: str) -> tuple[Columns, Columns]:
     reader.take("->")
     outputs = reader.in_parentheses() if reader.sees("(") else (("", reader.type(0)),)
     reader.end()
-    return inputs, outputs
+    return _said(inputs), _said(outputs)
+
+
+def _said(columns: tuple[tuple[str, Type], ...]) -> Columns:
+    return tuple((name, str(of)) for name, of in columns)
 
 
 class _Reader:
@@ -93,15 +126,15 @@ class _Reader:
         if self._at < len(self._text):
             raise self._wrong("nothing more")
 
-    def in_parentheses(self) -> Columns:
+    def in_parentheses(self) -> tuple[tuple[str, Type], ...]:
         self.take("(")
         found = () if self.sees(")") else self.columns("")
         self.take(")")
         return found
 
-    def columns(self, between: str, depth: int = 0) -> Columns:
+    def columns(self, between: str, depth: int = 0) -> tuple[tuple[str, Type], ...]:
         """Names and types with commas; ``between`` each name and its type, where a sign is."""
-        found: dict[str, tuple[str, str]] = {}
+        found: dict[str, tuple[str, Type]] = {}
         while True:
             at = self._at
             name = self._word(_NAME)
@@ -115,33 +148,33 @@ class _Reader:
                 return tuple(found.values())
             self._word()
 
-    def type(self, depth: int) -> str:
+    def type(self, depth: int) -> Type:
         if depth > _DEPTH_MAX:
             raise self._wrong(f"at most {_DEPTH_MAX} types within each other")
         at = self._at
         said = self._word("a type").lower()
         name = _SAME.get(said, said)
         if name in _SIMPLE:
-            return name
+            return Type(name)
         if name in _NUMBERED:
-            return name + self._numbers(*_NUMBERED[name])
+            return Type(name, (), self._numbers(*_NUMBERED[name]))
         if name not in _NESTED:
             self._at = at
             known = (*_SIMPLE, *_NUMBERED, *_NESTED)
             raise self._wrong("a type of Spark's DDL", did_you_mean(said, known))
         self.take("<")
         if name == "struct":
-            fields = self.columns(":", depth + 1)
-            inner = ",".join(f"{_quoted(each)}:{of}" for each, of in fields)
+            parts = self.columns(":", depth + 1)
+        elif name == "array":
+            parts = (("element", self.type(depth + 1)),)
         else:
-            inner = self.type(depth + 1)
-            if name == "map":
-                self.take(",")
-                inner += f",{self.type(depth + 1)}"
+            key = self.type(depth + 1)
+            self.take(",")
+            parts = ("key", key), ("value", self.type(depth + 1))
         self.take(">")
-        return f"{name}<{inner}>"
+        return Type(name, parts)
 
-    def _numbers(self, most: int, usual: str) -> str:
+    def _numbers(self, most: int, usual: tuple[int, ...]) -> tuple[int, ...]:
         if usual and not self.sees("("):
             return usual
         self.take("(")
@@ -150,15 +183,15 @@ class _Reader:
             self._word()
             found.append(self._number())
         self.take(")")
-        return f"({','.join(found)})"
+        return tuple(found)
 
-    def _number(self) -> str:
+    def _number(self) -> int:
         at = self._at
         number = self._word("a number")
         if not number.isdecimal():
             self._at = at
             raise self._wrong("a number")
-        return number
+        return int(number)
 
 
 def _quoted(name: str) -> str:

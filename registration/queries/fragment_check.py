@@ -16,12 +16,13 @@ from registration.queries.compatibility import Compatibility
 from registration.queries.providers import CycleProvider, Market
 from registration.queries.query_plan import Fragment, Plug, Scan
 from registration.queries.refusals import QueryRefused
-from registration.queries.sql_language import AGGREGATES, FUNCTIONS, Text, print_sql
+from registration.queries.sql_functions import AGGREGATES, FUNCTIONS
+from registration.queries.sql_language import Text, print_sql
 
 Aggregated: TypeAlias = Mapping[str, bool]
 """By URI of a relation whether rows are aggregates of its rows alone."""
 
-_GIVING_ROWS = AGGREGATES & {
+_GIVING_ROWS = AGGREGATES.keys() & {
     *("any", "any_value", "array_agg", "collect_list", "collect_set", "every", "first"),
     *("first_value", "last", "last_value", "listagg", "max_by", "min_by", "mode", "string_agg"),
 }
@@ -108,7 +109,7 @@ def _is_aggregate(node: exp.Expr) -> bool:
     names = {str(each.this).lower() for each in called if not each.find_ancestor(exp.Window)}
     if names & _GIVING_ROWS:
         return False
-    return bool(node.args.get("group")) or bool(names & AGGREGATES)
+    return bool(node.args.get("group")) or bool(names & AGGREGATES.keys())
 
 
 def _own_scan(
@@ -151,7 +152,7 @@ def _parsed(sql: str, views: Collection[str], functions: Collection[str]) -> exp
         if table.args.get("db") or table.name.lower() not in here:
             reason = f"{table.name[:40]!r} is no view of the fragment"
             raise text.refuse("unknown-relation", reason, table)
-    called = FUNCTIONS | {each.lower() for each in functions}
+    called = FUNCTIONS.keys() | {each.lower() for each in functions}
     for call in tree.find_all(exp.Anonymous):
         if str(call.this).lower() not in called:
             reason = f"{str(call.this)[:40]!r} is no function of the fragment"

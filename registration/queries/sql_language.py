@@ -30,52 +30,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-AGGREGATES = _words(
-    """any any_value approx_count_distinct array_agg avg bit_and bit_or bit_xor bool_and bool_or
-    collect_list collect_set corr count count_if covar_pop covar_samp every first first_value
-    grouping grouping_id kurtosis last last_value listagg max max_by mean median min min_by
-    mode percentile percentile_approx percentile_cont percentile_disc regr_avgx regr_avgy
-    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std
-    stddev stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop var_samp variance"""
-)
-WINDOW_FUNCTIONS = _words(
-    """cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"""
-)
-GENERATORS = _words("""explode explode_outer posexplode posexplode_outer inline inline_outer""")
-SCALARS = _words(
-    """abs acos acosh add_months aggregate array array_append array_compact array_contains
-    array_distinct array_except array_insert array_intersect array_join array_max array_min
-    array_position array_prepend array_remove array_repeat array_size array_sort array_union
-    arrays_overlap ascii asin asinh atan atan2 atanh base64 bigint bin binary
-    bit_count bit_get bit_length boolean bround btrim cardinality cbrt ceil ceiling char
-    char_length character_length chr coalesce concat concat_ws contains conv cos cosh cot
-    crc32 csc current_date current_timestamp date date_add date_diff date_format
-    date_from_unix_date date_part date_sub date_trunc dateadd datediff datepart day dayname
-    dayofmonth dayofweek dayofyear decimal decode degrees double e element_at elt encode
-    endswith equal_null exp expm1 factorial filter find_in_set flatten float floor forall
-    format_number from_json from_unixtime from_utc_timestamp get get_json_object greatest hash
-    hex hour hypot if ifnull initcap instr int isnan isnotnull isnull json_array_length
-    json_object_keys last_day lcase least left len length levenshtein ln locate log log10
-    log1p log2 lower lpad ltrim luhn_check make_date make_interval make_timestamp map
-    map_concat map_contains_key map_entries map_filter map_from_arrays map_from_entries
-    map_keys map_values map_zip_with mask md5 minute mod month monthname months_between
-    named_struct nanvl negative next_day now nullif nullifzero nvl nvl2 octet_length overlay
-    parse_url pi pmod position positive pow power printf quarter radians regexp_count
-    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
-    repeat replace reverse right rint round rpad rtrim sec second sequence sha sha1 sha2
-    shiftleft shiftright shiftrightunsigned sign signum sin sinh size slice smallint
-    sort_array soundex space split split_part sqrt startswith str_to_map string struct substr
-    substring substring_index tan tanh timestamp timestamp_micros timestamp_millis
-    timestamp_seconds tinyint to_binary to_char to_date to_json to_number to_timestamp
-    to_unix_timestamp to_utc_timestamp transform transform_keys transform_values translate
-    trim trunc try_add try_divide try_element_at try_multiply try_subtract try_to_binary
-    try_to_date try_to_number try_to_timestamp typeof ucase unbase64 unhex unix_date
-    unix_micros unix_millis unix_seconds unix_timestamp upper url_decode url_encode weekday
-    weekofyear width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
-    xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with"""
-)
-FUNCTIONS = AGGREGATES | WINDOW_FUNCTIONS | GENERATORS | SCALARS
-
 _ANY: frozenset[str] = frozenset()
 _NODES: dict[type[exp.Expr], frozenset[str]] = {
     getattr(exp, name): frozenset(parts.split())

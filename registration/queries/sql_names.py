@@ -23,14 +23,11 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from registration.queries import sql_types
+from registration.queries.column_types import NoType, read_columns
 from registration.queries.providers import Column, Function, Market, Relation
 from registration.queries.refusals import did_you_mean
-from registration.queries.sql_language import (
-    AGGREGATES,
-    FUNCTIONS,
-    GENERATORS,
-    Text,
-)
+from registration.queries.sql_functions import AGGREGATES, FUNCTIONS, GENERATORS
+from registration.queries.sql_language import Text
 from registration.queries.sql_types import type_of
 
 _ARCHIVED = {"source": "string", "number": "bigint", "time": "timestamp"}
@@ -402,8 +399,11 @@ class Names:
         known = {each.name: each for each in relation.columns}
         names = dict(_OF_RESULTS if "profile" in arguments else _OF_MESSAGES)
         if "columns" in arguments:
-            said = sql_types.fields(f"struct<{arguments['columns']}>")
-            if not said or not all(said.values()) or set(said) & set(names):
+            try:
+                said = dict(read_columns(arguments["columns"]))
+            except NoType:
+                said = {}
+            if not said or set(said) & set(names):
                 reason = "columns are names and types: 'city string, temp double'"
                 raise self._text.refuse("syntax", reason, node.this.expressions[-1])
             names |= said
@@ -434,11 +434,11 @@ class Names:
     def _generated(self, call: exp.Anonymous) -> list[Column]:
         name = call.name.lower().removesuffix("_outer")
         of = type_of(call.expressions[0])
-        inside, (key, value) = sql_types.element(of), sql_types.pair(of)
+        inside = sql_types.element(of)
         if name == "inline":
-            parts = sql_types.fields(inside)
+            parts = sql_types.parts(inside, "struct")
         else:
-            parts = {"key": key, "value": value} if key else {"col": inside}
+            parts = sql_types.parts(of, "map") or {"col": inside}
         if not parts or not all(parts.values()):
             reason = f"{call.name} takes an array or a map, not {of or 'a value of unknown type'}"
             raise self._text.refuse("forbidden-sql", reason, call)
@@ -568,7 +568,7 @@ class Names:
             reason = f"{node.name} makes rows: it is used as the wrapper of a relation"
             raise self._text.refuse("forbidden-sql", reason, node)
         offered = {each.name for each in self._market.functions.values() if each.kind == "scalar"}
-        hint = did_you_mean(name, offered | FUNCTIONS)
+        hint = did_you_mean(name, offered | FUNCTIONS.keys())
         reason = f"there is no function {node.name}, or it is not allowed in a query"
         raise self._text.refuse("unknown-function", reason, node, hint)
 
@@ -623,7 +623,7 @@ class Names:
             try:
                 type_ = sql_types.field(type_, at.expression.name)
             except KeyError:
-                known = sql_types.fields(sql_types.element(type_) or type_)
+                known = sql_types.parts(sql_types.element(type_) or type_, "struct")
                 reason = f"{type_[:80]} has no field {at.expression.name}"
                 hint = did_you_mean(at.expression.name, known)
                 raise self._text.refuse("unknown-column", reason, at.expression, hint) from None

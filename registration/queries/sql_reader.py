@@ -17,9 +17,8 @@ from sqlglot import exp
 
 from registration.queries.providers import Column, Market
 from registration.queries.query_graph import Output, Predicate, QueryGraph, Step, Unit
+from registration.queries.sql_functions import AGGREGATES, GENERATORS
 from registration.queries.sql_language import (
-    AGGREGATES,
-    GENERATORS,
     QuerySql,
     Text,
     conjuncts,
@@ -124,18 +123,28 @@ class _Block:
 
 def _columns(nodes: Iterable[exp.Expr]) -> Iterator[str]:
     """Full names in trees: of columns, and of calls that steps make (not of their arguments)."""
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        made = node.meta.get("step")
-        if made:
+    for node in _within(nodes, lambda each: "step" in each.meta):
+        if made := node.meta.get("step"):
             yield made
-            continue
-        if isinstance(node, exp.Column):
+        elif isinstance(node, exp.Column):
             yield from node.meta.get("full", ())
         elif isinstance(node, exp.Table) and "view" in node.meta:
             yield f"{node.name}."
-        waiting += node.iter_expressions()
+
+
+def _within(nodes: Iterable[exp.Expr], last: Callable[[exp.Expr], bool]) -> Iterator[exp.Expr]:
+    """The nodes of trees, not those below one that is the ``last``."""
+    for node in nodes:
+        yield from node.walk(bfs=False, prune=last)
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)
+
+
+def _core(node: exp.Expr) -> exp.Expr:
+    """A query without the parentheses around it."""
+    return node.unnest() if isinstance(node, exp.Subquery) else node
 
 
 class _Reader:
@@ -146,9 +155,8 @@ class _Reader:
     def graph(self, node: exp.Expr, keep: Iterable[str] | None = None) -> QueryGraph:
         """Of a query whose names are known.  ``keep``: names in lower case of the columns that
         anybody asks for, None: all."""
-        while isinstance(node, exp.Subquery):
-            node.this.meta["names"] = node.meta["names"]
-            node = node.this
+        names, node = node.meta["names"], _core(node)
+        node.meta["names"] = names
         if isinstance(node, exp.SetOperation):
             return self._combined(node)
         assert isinstance(node, exp.Select)
@@ -330,17 +338,10 @@ class _Reader:
         if len(block.units) == 1 and not block.conditions and not alone:
             return
         inner = _Block(block.units, [*block.conditions, *alone], outer=block.outer)
-        select = [
-            Output(f"{unit.alias}.{each.name}", each.type, _quoted(f"{unit.alias}.{each.name}"))
-            for place, unit in enumerate(inner.units)
-            if not self._hidden(place, inner)
-            for each in unit.columns
-        ]
-        graph = self._finished(inner, select)
+        graph, columns = self._whole(inner)
         alias = self._names.new_unit("join")
-        columns = tuple(Column(each.name, each.type) for each in select)
         block.units, block.conditions, block.outer = [Unit(alias, columns, block=graph)], [], []
-        names = {each.name: f"{alias}.{each.name}" for each in select}
+        names = {each.name: f"{alias}.{each.name}" for each in columns}
         for column in (each for node in rest for each in node.find_all(exp.Column)):
             if column.meta.get("full"):
                 column.meta["full"] = tuple(names.get(each, each) for each in column.meta["full"])
@@ -349,6 +350,21 @@ class _Reader:
                 ("\0".join(names.get(each, each) for each in one.split("\0")), two, type_)
                 for one, two, type_ in join.meta.get("using", ())
             )
+
+    def _whole(self, block: _Block) -> tuple[QueryGraph, tuple[Column, ...]]:
+        """A block that gives all its columns, by their full names."""
+        hidden = 0
+        for kind, _, right, _ in block.outer:
+            hidden |= right if kind in ("semi", "anti", "filter") else 0
+        columns = [
+            Column(f"{unit.alias}.{each.name}", each.type)
+            for place, unit in enumerate(block.units)
+            if not hidden >> place & 1
+            for each in unit.columns
+        ]
+        columns += (column for step in block.steps for column in step.columns)
+        select = [Output(each.name, each.type, _quoted(each.name)) for each in columns]
+        return self._finished(block, select), tuple(columns)
 
     # steps
 
@@ -424,9 +440,7 @@ class _Reader:
         """Places of the new units."""
         inside = {each.meta["unit"] for each in query.walk() if "unit" in each.meta}
         aliases = {full.partition(".")[0] for full in _columns([query])}
-        core = query
-        while isinstance(core, exp.Subquery):
-            core = core.this
+        core = _core(query)
         alias = self._names.new_unit("view")
         if aliases <= inside | self._made_in(query):
             names = self._distinct_names(core)
@@ -453,14 +467,7 @@ class _Reader:
         inner.conditions = [c for c in inner.conditions if not any(c is one for one in rest)]
         parts = [core.args[key] for key in ("group", "having", "order") if core.args.get(key)]
         self._functions([*inner.conditions, *rest, *core.expressions, *parts], inner)
-        select = [
-            Output(f"{unit.alias}.{each.name}", each.type, _quoted(f"{unit.alias}.{each.name}"))
-            for place, unit in enumerate(inner.units)
-            if not self._hidden(place, inner)
-            for each in unit.columns
-        ] + [Output(c.name, c.type, _quoted(c.name)) for step in inner.steps for c in step.columns]
-        graph = self._finished(inner, select)
-        columns = tuple(Column(each.name, each.type) for each in select)
+        graph, columns = self._whole(inner)
         _over(core, alias)
         core.set("where", exp.Where(this=_all_of(rest)) if rest else None)
         block.units.append(Unit(alias, columns, block=graph))
@@ -468,14 +475,6 @@ class _Reader:
         for nested in [q for part in (*core.expressions, *rest, *parts) for q in _queries(part)]:
             places += self._view(nested, block)
         return places
-
-    @staticmethod
-    def _hidden(place: int, block: _Block) -> bool:
-        """No columns of this unit come out of its join."""
-        return any(
-            kind in ("semi", "anti", "filter") and right >> place & 1
-            for kind, _, right, _ in block.outer
-        )
 
     @staticmethod
     def _made_in(query: exp.Expr) -> set[str]:
@@ -507,47 +506,27 @@ def _parens(node: exp.Expr) -> exp.Expr:
 
 def _queries(node: exp.Expr) -> Iterator[exp.Expr]:
     """Subqueries in an expression, not those in them nor those that read views already."""
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, exp.Query):
-            core = each
-            while isinstance(core, exp.Subquery):
-                core = core.this
-            source = core.args.get("from_")
+    for each in _within([node], _is_query):
+        if _is_query(each):
+            source = _core(each).args.get("from_")
             if source is None or "view" not in source.this.meta:
                 yield each
-            continue
-        waiting += reversed(list(each.iter_expressions()))
 
 
-def _calls(node: exp.Expr) -> Iterator[exp.Anonymous]:
+def _calls(node: exp.Expr) -> list[exp.Anonymous]:
     """Calls of functions of providers, arguments before calls, without those in subqueries."""
-    found = []
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if not isinstance(each, exp.Query):
-            if isinstance(each, exp.Anonymous) and "function" in each.meta:
-                found.append(each)
-            waiting += each.iter_expressions()
-    yield from reversed(found)
+    found = (each for each in _within([node], _is_query) if "function" in each.meta)
+    return [each for each in found if isinstance(each, exp.Anonymous)][::-1]
 
 
 def _aggregates(node: exp.Expr) -> bool:
     """Some call in it makes one value of many rows."""
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, exp.Query):
-            continue
-        if isinstance(each, exp.Window):
-            waiting += each.this.iter_expressions()
-            continue
-        if isinstance(each, exp.Anonymous) and each.name.lower() in AGGREGATES:
-            return True
-        waiting += each.iter_expressions()
-    return False
+    return any(
+        isinstance(each, exp.Anonymous)
+        and each.name.lower() in AGGREGATES
+        and not isinstance(each.parent, exp.Window)
+        for each in _within([node], _is_query)
+    )
 
 
 def _merged(join: exp.Join) -> Iterator[exp.Expr]:

@@ -1,68 +1,26 @@
 """Types of expressions, as Spark's DDL: those of columns are known, those of calls inferred.
 
-sqlglot knows the types of most functions of Spark; here are those that it leaves open or says
-otherwise than Spark, above all decimals.  A type that is not known is "".
+sqlglot knows the types of most functions of Spark; ``sql_functions`` and this module have those
+that it leaves open or says otherwise than Spark, above all decimals.  A type that is not known is
+"".
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterable
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from registration.queries.column_types import NoType, Type, read_type
+from registration.queries.sql_functions import FUNCTIONS
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _NUMBERS = (*_WHOLE, "decimal", "float", "double")
-_AS_ARGUMENT = _words(
-    """any_value array_append array_compact array_distinct array_except array_insert
-    array_intersect array_prepend array_remove array_sort array_union first first_value
-    lag last last_value lead max max_by min min_by mode nth_value negative positive reverse
-    shuffle slice sort_array abs nullif nullifzero zeroifnull ifnull bit_and bit_or bit_xor
-    shiftleft shiftright filter map_filter nvl nanvl percentile_disc"""
-)
-_FIXED = {
-    name: type_
-    for type_, names in {
-        "bigint": """count count_if regr_count approx_count_distinct crc32 xxhash64 unix_timestamp
-        unix_seconds unix_millis unix_micros factorial to_unix_timestamp""",
-        "int": """rank dense_rank row_number ntile size cardinality array_size length len
-        char_length character_length ascii instr locate position levenshtein year
-        quarter month day dayofmonth dayofweek dayofyear weekday weekofyear hour minute
-        second datediff date_diff hash unix_date find_in_set bit_count bit_length
-        octet_length regexp_count regexp_instr json_array_length""",
-        "double": """cume_dist percent_rank corr covar_pop covar_samp kurtosis skewness std stddev
-        stddev_pop stddev_samp var_pop var_samp variance sqrt exp ln log log2 log10
-        log1p pow power sin cos tan cot asin acos atan atan2 sinh cosh tanh cbrt degrees
-        radians rint hypot e pi months_between signum sign expm1 percentile
-        percentile_cont""",
-        "string": """listagg string_agg concat_ws upper lower ucase lcase trim ltrim rtrim btrim
-        lpad rpad initcap repeat replace translate split_part substring_index regexp_replace
-        md5 sha sha1 sha2 hex base64 conv date_format from_unixtime format_number
-        format_string printf get_json_object to_json typeof regexp_extract regexp_substr
-        soundex space bin chr char dayname monthname url_encode url_decode parse_url
-        xpath_string to_char""",
-        "date": """current_date to_date date_add date_sub add_months last_day next_day make_date
-        trunc date_from_unix_date try_to_date""",
-        "timestamp": """current_timestamp now to_timestamp date_trunc from_utc_timestamp
-        to_utc_timestamp timestamp_seconds timestamp_millis timestamp_micros
-        try_to_timestamp make_timestamp""",
-        "boolean": """any some every bool_and bool_or isnull isnotnull isnan array_contains contains
-        startswith endswith regexp_like arrays_overlap exists forall map_contains_key
-        equal_null luhn_check""",
-        "binary": """unhex unbase64 encode to_binary""",
-        "array<string>": """split regexp_extract_all json_object_keys xpath""",
-    }.items()
-    for name in names.split()
-}
 
 
 def common(first: str, second: str) -> str:
@@ -93,64 +51,32 @@ def fits(given: str, wanted: str) -> bool:
     return {first, second} <= {"string", "varchar", "char"}
 
 
-@lru_cache(4_096)
-def parsed(type_: str) -> exp.DataType | None:
-    try:
-        return exp.DataType.build(type_, dialect="spark") if type_ else None
-    except SqlglotError:
-        return None
-
-
 def ddl(type_: exp.Expr | None) -> str:
-    """Of a type of sqlglot: lower case without blanks, or "" where it is not known."""
-    if not isinstance(type_, exp.DataType) or type_.is_type("unknown", "null"):
+    """Of a type of sqlglot, "" where it is not known."""
+    try:
+        return str(read_type(type_.sql("spark"))) if isinstance(type_, exp.DataType) else ""
+    except NoType:
         return ""
-    if any(each.is_type("unknown") for each in type_.find_all(exp.DataType)):
-        return ""
-    return _ddl(type_)
 
 
-def _ddl(type_: exp.DataType) -> str:
-    inner = type_.expressions
-    if type_.is_type("struct"):
-        fields = [f"{_quoted(each.name)}:{_ddl(each.args['kind'])}" for each in inner]
-        return f"struct<{','.join(fields)}>"
-    if type_.is_type("array", "map"):
-        return f"{type_.this.name.lower()}<{','.join(map(_ddl, inner))}>"
-    said = type_.sql("spark").lower().replace(" ", "")
-    return "decimal(10,0)" if said == "decimal" else said
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"\w+", name, re.ASCII) else f"`{name}`"
+def parts(type_: str, kind: str) -> dict[str, str]:
+    """Name and type of each part (``column_types.Type``) of a type of that kind, none of others."""
+    try:
+        found = read_type(type_)
+    except NoType:
+        return {}
+    return {name: str(of) for name, of in found.parts if found.name == kind}
 
 
 def element(type_: str) -> str:
     """Of an array."""
-    found = parsed(type_)
-    return ddl(found.expressions[0]) if found and found.is_type("array") else ""
-
-
-def pair(type_: str) -> tuple[str, str]:
-    """Key and value of a map."""
-    found = parsed(type_)
-    if not found or not found.is_type("map"):
-        return "", ""
-    return ddl(found.expressions[0]), ddl(found.expressions[1])
-
-
-def fields(type_: str) -> dict[str, str]:
-    """Name and type of each field of a struct."""
-    found = parsed(type_)
-    if not found or not found.is_type("struct"):
-        return {}
-    return {each.name: ddl(each.args["kind"]) for each in found.expressions}
+    return parts(type_, "array").get("element", "")
 
 
 def field(type_: str, name: str) -> str:
     """Of a struct, or of each struct of an array, in any case; KeyError."""
     inside = element(type_)
-    known = {each.lower(): of for each, of in fields(inside or type_).items()}
+    known = {each.lower(): of for each, of in parts(inside or type_, "struct").items()}
     found = known[name.lower()]
     return f"array<{found}>" if inside and found else found
 
@@ -214,7 +140,7 @@ def type_of(node: exp.Expr) -> str:
                 return ""
         case exp.Bracket():
             inner = type_of(node.this)
-            return element(inner) or pair(inner)[1]
+            return element(inner) or parts(inner, "map").get("value", "")
         case exp.Case():
             branches = [each.args["true"] for each in node.args["ifs"]]
             default = node.args.get("default")
@@ -289,20 +215,17 @@ def _call(name: str, given: list[exp.Expr]) -> str:
     first = given[0] if given else None
     if isinstance(first, exp.Distinct):
         first = first.expressions[0]
-    if name in _FIXED:
-        return _FIXED[name]
-    if first is None:
-        return ""
+    said = FUNCTIONS.get(name, "")
+    if said.strip("=") or first is None:
+        return said.strip("=")
     type_ = "" if isinstance(first, exp.Lambda) else type_of(first)
     digits = _digits(type_) if type_.startswith("decimal") else None
-    if name in _AS_ARGUMENT:
+    if said:
         return _common(given[:2]) if name in ("nvl", "ifnull", "nanvl") else type_
     match name:
         case "coalesce" | "greatest" | "least":
             return _common(given)
-        case "if":
-            return _common(given[1:])
-        case "nvl2":
+        case "if" | "nvl2":
             return _common(given[1:])
         case "sum" | "try_sum":
             if digits:
@@ -320,14 +243,12 @@ def _call(name: str, given: list[exp.Expr]) -> str:
             inner = _common(given)
             return f"array<{inner}>" if inner else ""
         case "array_max" | "array_min" | "get" | "element_at" | "try_element_at":
-            return element(type_) or pair(type_)[1]
+            return element(type_) or parts(type_, "map").get("value", "")
         case "map_keys" | "map_values":
-            inner = pair(type_)[name == "map_values"]
+            inner = parts(type_, "map").get("value" if name == "map_values" else "key", "")
             return f"array<{inner}>" if inner else ""
         case "concat":
             return _concat(type_)
-        case "substring" | "substr" | "left" | "right":
-            return "string"
         case "round" | "bround":
             if digits is None:
                 return type_
@@ -336,33 +257,28 @@ def _call(name: str, given: list[exp.Expr]) -> str:
             return _decimal(digits[0] - digits[1] + (scale < digits[1]) + scale, scale)
         case "mod" | "pmod":
             return _common(given) if digits is None else ""
-        case "int" | "bigint" | "smallint" | "tinyint" | "double" | "float" | "string" | "date":
-            return name
-        case "boolean" | "timestamp" | "binary":
-            return name
         case "named_struct":
-            parts = zip(given[::2], given[1::2], strict=False)
-            said = [(each.name, type_of(value)) for each, value in parts]
-            inner = ",".join(f"{_quoted(each)}:{of}" for each, of in said)
-            return f"struct<{inner}>" if said and all(of for _, of in said) else ""
+            pairs = zip(given[::2], given[1::2], strict=False)
+            return _struct((key.name, value) for key, value in pairs)
         case "struct":
-            said = [
-                (each.output_name or f"col{place}", type_of(each))
-                for place, each in enumerate(given, 1)
-            ]
-            inner = ",".join(f"{_quoted(each)}:{of}" for each, of in said)
-            return f"struct<{inner}>" if all(of for _, of in said) else ""
+            return _struct((e.output_name or f"col{n}", e) for n, e in enumerate(given, 1))
     return ""
+
+
+def _struct(fields: Iterable[tuple[str, exp.Expr]]) -> str:
+    said = [(name, type_of(value)) for name, value in fields]
+    known = all(of for _, of in said)
+    return str(Type("struct", tuple((n, read_type(t)) for n, t in said))) if said and known else ""
 
 
 def _inferred(node: exp.Expr) -> str:
     """As sqlglot has it, of calls by its own names."""
     typed = node.copy()
     for column in list(typed.find_all(exp.Column)):
-        known = parsed(column.meta.get("type", ""))
-        if known is None:
+        known = column.meta.get("type")
+        if not known:
             return ""
-        column.replace(exp.Cast(this=exp.Null(), to=known.copy()))
+        column.replace(exp.cast(exp.Null(), known, dialect="spark"))
     try:
         found = typed.transform(_known_call)
         return ddl(annotate_types(found, dialect="spark").type)
