@@ -159,7 +159,7 @@ SQUARES = (
     "//b[count(following-sibling::b[position() < last()]) > 999999]",
     "//b[../b[@x = 1]]",
     "//b[not(not(../b[@x = 1]))]",
-    "//b[every $b in ../b satisfies $b/@x = 1]",
+    "//b[every $b in ../b satisfies $b/@x = $b/@y]",
     "//b[count(../b[preceding-sibling::b]) > 999999]",
     "//b[@x = distinct-values(following-sibling::b/@y)]",
     "//b[following::b[last()]/c]",

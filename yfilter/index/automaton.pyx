@@ -1968,7 +1968,7 @@ cdef inline size_t _address(name) noexcept:
 # number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
 # their own, from its spaces.  A regular expression stands in the trie by the texts that it needs
 # (pattern_texts.py); all of which one is found there, and those that need none, are searched for at
-# once (pattern_set.py).  Of a number conditions on it are tests, too (integer_tests.py).
+# once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py).
 
 
 cdef enum:
@@ -1989,7 +1989,7 @@ cdef class TextTests:
         self._sets: dict[int, tuple[PatternSet, list[int]]] = {}
         self._last_set = 0
         self._wanted: set[int] = set()
-        self.integers: object | None = None  # see integer_tests.py
+        self.integers: object | None = None  # see number_tests.py
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
         self._spaced = octets(256)

@@ -438,7 +438,12 @@ cdef bint _compared(double value, int operator, double number) noexcept:
 
 cdef enum:
     _ROWS_MAX = 1 << 20  # that are kept of a message
-    _INTEGER_MAX = 0x7FFFFFFF
+
+cpdef enum:
+    # A kind of items from GREATEST_ITEM on with RANK added once or more: the second greatest one
+    # and so on.
+    RANK = 4
+    RANKS_MAX = 16
 
 
 def moment_of(item: Atom, items: int) -> Decimal | None:
@@ -471,6 +476,7 @@ cdef class DerivedColumns:
     cdef OperatorTable operators
     cdef int[::1] _operator, _items, _users
     cdef long long[::1] _nanos
+    cdef double[RANKS_MAX] _bounds
     cdef dict _asked, _of_label, _places
     cdef long long _last
     cdef int _base, _last_place
@@ -667,13 +673,18 @@ cdef class DerivedColumns:
         return True
 
     cdef int _take_bound(self, int attribute, int element, found, int items) except -1:
-        """The greatest or least number of nodes on the stack, of a number or of items."""
+        """The greatest or least number, or one of a rank behind it, of nodes on the stack, of a
+        number or of items."""
         cdef Scratch scratch = self.operators.scratch
-        cdef bint is_greatest = items == GREATEST_ITEM or items == GREATEST_OF_ALL
-        cdef double bound = -INFINITY if is_greatest else INFINITY
-        cdef double other = -bound if items >= GREATEST_OF_ALL else bound  # of what is no number
+        cdef int rank = (items - GREATEST_ITEM) // RANK
+        cdef int kind = items - RANK * rank
+        cdef bint is_greatest = kind == GREATEST_ITEM or kind == GREATEST_OF_ALL
+        cdef double missing = -INFINITY if is_greatest else INFINITY
+        cdef double other = -missing if kind >= GREATEST_OF_ALL else missing  # of what is no number
         cdef double number
         cdef int i, base
+        for i in range(rank + 1):
+            self._bounds[i] = missing
         if isinstance(found, int):
             base = found
             for i in range(base, scratch.top):
@@ -681,8 +692,7 @@ cdef class DerivedColumns:
                 number = NAN
                 if scratch.is_untyped:
                     number = number_in(scratch.octets, scratch.first, scratch.last)
-                number = other if number != number else number
-                bound = max(bound, number) if is_greatest else min(bound, number)
+                self._put_bound(other if number != number else number, rank, is_greatest)
             scratch.top = base
         else:
             for item in [found] if isinstance(found, float) else found:
@@ -692,17 +702,24 @@ cdef class DerivedColumns:
                 elif isinstance(item, Untyped):
                     octets = item.encode()
                     number = number_in(octets, 0, len(octets))
-                number = other if number != number else number
-                bound = max(bound, number) if is_greatest else min(bound, number)
-        return self._take_number(attribute, element, bound)
+                self._put_bound(other if number != number else number, rank, is_greatest)
+        return self._take_number(attribute, element, self._bounds[rank])
+
+    cdef int _put_bound(self, double number, int rank, bint is_greatest) noexcept:
+        """One more number among the first so many in order."""
+        cdef int i
+        for i in range(rank + 1):
+            if number > self._bounds[i] if is_greatest else number < self._bounds[i]:
+                self._bounds[i], number = number, self._bounds[i]
+        return 0
 
     cdef int _take_number(self, int attribute, int element, double number) except -1:
         cdef int[::1] atoms
         cdef int i
         if self._view._has_numbers(attribute):
             self._view._look_up_number(element, attribute, number)
-        if self._view.atoms.tests[attribute] > 0 and 0 <= number < _INTEGER_MAX:
-            atoms = self._text_tests.integers.find(attribute, int(number))
+        if self._view.atoms.tests[attribute] > 0:
+            atoms = self._text_tests.integers.find(attribute, number)
             for i in range(len(atoms)):
                 self._view._add_own(element, atoms[i])
         return 0
@@ -2832,13 +2849,13 @@ cdef class Draft:
                 column, test = source, "contains-token"
         elif test == "matches":
             test, constant = pattern_test(*constant)
-        elif test == "integer":
+        elif test == "number":
             constant = bytes((TEXT_TEST, INTEGER)) + unparse(constant).encode()
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if EACH_DATE <= items < GREATEST_ITEM:
             constant = moment_of(constant, items)
-        elif test and test != "integer" and constant is not None:
+        elif test and test != "number" and constant is not None:
             constant = test_key(test, constant)
         if isinstance(constant, (int, float, Decimal)) and not is_exact(constant):
             constant = None

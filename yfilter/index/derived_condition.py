@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import isfinite
+from math import ceil, floor, isfinite
 from typing import NamedTuple
 
 from yfilter.index.automaton import TEXT_TESTS
+from yfilter.index.candidates import RANK, RANKS_MAX
+from yfilter.index.number_tests import DOUBLE, NUMBER
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import CURRENT
 from yfilter.language.shapes import pattern_of
-from yfilter.language.trees import changed
+from yfilter.language.trees import Blank, NeedsWords, changed
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS
 from yfilter.operators.compiler import LANGUAGE
 from yfilter.operators.operators import (
@@ -56,7 +58,7 @@ class Derived(NamedTuple):
 
     ``items``: which items of the value count (EACH_ITEM and others of Operator).  A
     ``test`` is the name of a text test, whose text is the ``constant``, of ``matches`` the pattern
-    and its flags, or the type of a date, or "integer" for a condition on position(), the
+    and its flags, or the type of a date, or "number" for a condition on NUMBER or DOUBLE, the
     ``constant``, which stands for the value; else, or then, ``operator`` compares.
     ``condition`` says the same as an expression.  One that is ``negated`` is verified by its
     column, and not looked up.
@@ -80,6 +82,9 @@ def derived_of(condition: ast.Expression) -> Derived | None:
     match condition:
         case ast.Comparison():
             value, operator, constant = condition.compared()
+            ranked = _ranked(value)
+            if ranked is not None and isinstance(constant, ast.Literal):
+                return _of_rank(ranked, operator, constant.value, condition)
             match constant:
                 case ast.Literal():
                     found = Derived(value, EACH_ITEM, "", operator, constant.value, condition)
@@ -98,12 +103,14 @@ def derived_of(condition: ast.Expression) -> Derived | None:
             return _of_place_among(filtered, condition)
         case ast.FunctionCall("not", (asked,)):
             return _negation_of(derived_of(asked), condition)
+        case ast.Quantified(False, bindings, asked):
+            return _of_tuples(bindings, asked, condition)
         case _:
             test = _text_test(condition)
             return test if test is not None and _is_column(test.value) else None
-    of_integer = _of_integer(found)
-    if of_integer is not None:
-        return of_integer
+    of_number = _of_number(found)
+    if of_number is not None:
+        return of_number
     if isinstance(found.constant, str):
         is_indexed = found.operator is ast.Operator.EQ
     else:
@@ -150,26 +157,108 @@ def _without_cast(value: ast.Expression, name: str) -> ast.Expression:
     return value
 
 
+def _ranked(value: ast.Expression) -> Derived | None:
+    """The bound for each node that ``count(e[. > 7])`` counts, as one for the greatest of all."""
+    match value:
+        case ast.FunctionCall("count", (path,)) if path.origin is ast.Origin.CONTEXT and path.steps:
+            *before, last = path.steps
+            if not last.predicates:
+                return None
+            *kept, predicate = last.predicates
+            bound = derived_of(predicate)
+            if bound is None or bound.items != EACH_ITEM or bound.operator not in RANGES:
+                return None
+            nodes = path.with_steps((*before, replace(last, predicates=tuple(kept))))
+            number = _number_of_each(nodes, bound.value)
+            if number is not None and _is_finite(bound.constant) and _is_column(number):
+                items = GREATEST_ITEM if bound.operator in _GREATER else LEAST_ITEM
+                return bound._replace(value=number, items=items)
+    return None
+
+
+def _of_rank(
+    bound: Derived, operator: ast.Operator, count: str | ast.Number, condition: ast.Expression
+) -> Derived | None:
+    """``count(e[. > 7]) > 2`` as a bound for the third greatest of ``e``."""
+    if isinstance(count, Blank):
+        raise NeedsWords
+    if isinstance(count, str) or not isfinite(count):
+        return None
+    least = floor(count) + 1 if operator in (ast.Operator.GT, ast.Operator.LE) else ceil(count)
+    if operator is ast.Operator.EQ and count == 0:
+        least, operator = 1, ast.Operator.LT
+    if operator not in RANGES or not 0 < least <= RANKS_MAX:
+        return None
+    relation = bound.operator if operator in _GREATER else ast.NEGATED[bound.operator]
+    items = bound.items + RANK * (least - 1)
+    return bound._replace(items=items, operator=relation, condition=condition)
+
+
+def implied_bound(condition: ast.Expression) -> Derived | None:
+    """``count(e[. > 7]) >= 2`` of ``count(e[. > 7]) = 2``, which is not looked up as it stands."""
+    if not isinstance(condition, ast.Comparison) or condition.operator is not ast.Operator.EQ:
+        return None
+    value, _, count = condition.compared()
+    ranked = _ranked(value)
+    if ranked is None or not isinstance(count, ast.Literal):
+        return None
+    return _of_rank(ranked, ast.Operator.GE, count.value, condition)
+
+
+def _of_tuples(
+    bindings: tuple[tuple[str, ast.Expression], ...],
+    asked: ast.Expression,
+    condition: ast.Expression,
+) -> Derived | None:
+    """``some $x in e, $y in f satisfies $x - $y > 7`` as a bound for the greatest ``for $x in e, $y
+    in f return $x - $y``; of a text test the text of each."""
+    clauses = tuple(ast.ForClause(name, source) for name, source in bindings)
+    match asked:
+        case ast.Comparison():
+            value, operator, constant = asked.compared()
+            of_all: ast.Expression = ast.Comparison(
+                ast.Flwor(clauses, None, value), operator, constant
+            )
+        case ast.FunctionCall(name, (value, ast.Literal() as text, *flags)):
+            each = ast.Flwor(clauses, None, ast.FunctionCall("string", (value,)))
+            of_all = ast.FunctionCall(name, (each, text, *flags))
+        case _:
+            return None
+    found = derived_of(of_all)
+    if found is None or found.test in MOMENTS:
+        return None
+    items = EACH_ITEM
+    if found.operator in RANGES and _is_finite(found.constant):
+        items = GREATEST_ITEM if found.operator in _GREATER else LEAST_ITEM
+    return found._replace(items=items, condition=condition)
+
+
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "negate"))
-_INTEGERS = frozenset(("count", "string-length"))
+_COUNTS = frozenset(("count", "string-length"))
 
 
-def _of_integer(found: Derived) -> Derived | None:
+def _of_number(found: Derived) -> Derived | None:
     """``count(b) mod 7 = 2``, whose constants differ from profile to profile, as a test of
-    ``count(b)``: ``position() mod 7 = 2``, where position() stands for it."""
+    ``count(b)``: ``position() mod 7 = 2``, where NUMBER stands for it; ``@k mod 7 = 2`` as one of
+    the double ``@k * 1``."""
     if not isinstance(found.value, ast.Operation) or found.value.name == "+":
         return None
     (about, *others) = dict.fromkeys(_counted(found.value)) or (None,)
-    if others or not isinstance(about, ast.FunctionCall) or about.name not in _INTEGERS:
+    if others or about is None or isinstance(found.constant, str | tuple | ast.Expression):
         return None
-    if isinstance(found.constant, str | tuple | ast.Expression) or not _is_column(about):
+    number, place = about, NUMBER
+    if about.is_location:
+        names = {part.name for part in found.value.within() if isinstance(part, ast.Operation)}
+        if "div" in names or "mod" not in names:
+            return None
+        number, place = ast.Operation("*", (about, ast.Literal(1))), DOUBLE
+    elif not isinstance(about, ast.FunctionCall) or about.name not in _COUNTS:
         return None
-    value = changed(found.value, lambda part: _PLACE if part == about else part)
+    if not _is_column(number):
+        return None
+    value = changed(found.value, lambda part: place if part == about else part)
     test = ast.Comparison(value, found.operator, ast.Literal(found.constant))
-    return Derived(about, EACH_ITEM, "integer", ast.Operator.EQ, test, found.condition)
-
-
-_PLACE = ast.FunctionCall("position", ())
+    return Derived(number, EACH_ITEM, "number", ast.Operator.EQ, test, found.condition)
 
 
 def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
@@ -224,10 +313,9 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
     found = derived_of(predicate)
     if found is None or found.test or found.negated:
         return None
-    if found.items in (GREATEST_ITEM, LEAST_ITEM):
-        return _of_all(base, found, path)
     if found.items != EACH_ITEM:
-        return None
+        is_denied = isinstance(predicate, ast.FunctionCall) and predicate.name == "not"
+        return _of_all(base, found, path) if is_denied else None
     match found.value:
         case ast.DOT:
             value = base
@@ -245,15 +333,22 @@ def _of_last_predicate(path: ast.Expression) -> Derived | None:
 def _of_all(nodes: ast.Expression, found: Derived, path: ast.Expression) -> Derived | None:
     """``nodes[not(. > 2)]``, or ``nodes[not(@a > 2)]``, of the numbers of all nodes; a value that
     is no number is on the side that the condition asks for."""
-    match found.value:
-        case ast.DOT:
-            value = nodes
-        case inner if inner.is_location and inner.is_at_most_one():
-            value = ast.Mapped(nodes, ast.FunctionCall("number", (inner,)))
-        case _:
-            return None
+    if found.items not in (GREATEST_ITEM, LEAST_ITEM):
+        return None
+    value = _number_of_each(nodes, found.value)
+    if value is None or not _is_column(value):
+        return None
     items = LEAST_OF_ALL if found.items == GREATEST_ITEM else GREATEST_OF_ALL
-    return found._replace(value=value, items=items, condition=path) if _is_column(value) else None
+    return found._replace(value=value, items=items, condition=path)
+
+
+def _number_of_each(nodes: ast.Expression, value: ast.Expression) -> ast.Expression | None:
+    """The nodes, or the number of the one attribute of each that a value is."""
+    if value == ast.DOT:
+        return nodes
+    if value.is_location and value.is_at_most_one():
+        return ast.Mapped(nodes, ast.FunctionCall("number", (value,)))
+    return None
 
 
 # The language in force with a hyphen behind it, as behind each of its parts.
@@ -330,5 +425,5 @@ def _leads_to_many(step: ast.LocationStep) -> bool:
 
 
 def _is_computed(part: ast.Expression) -> bool:
-    is_known = isinstance(part, ast.FunctionCall | ast.Conditional | ast.Mapped)
+    is_known = isinstance(part, ast.FunctionCall | ast.Conditional | ast.Mapped | ast.Flwor)
     return is_known or part.is_location or part.is_of_its_parts

@@ -84,7 +84,7 @@ from yfilter.index.candidates import (
     Twigs,
 )
 from yfilter.index.derived_condition import MOMENTS
-from yfilter.index.integer_tests import IntegerTests
+from yfilter.index.number_tests import NumberTests
 from yfilter.index.recipes import WayRecipe, recipe_of
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.ways import Conditions, way_of_path
@@ -301,7 +301,7 @@ class Index:
             self._view, self._symbols, self._records, self._twig_trie, self._new_twig_states
         )
         self.operators = OperatorTable(self._view, evaluation, Compiler)
-        text_tests.integers = IntegerTests(self.operators)
+        text_tests.integers = NumberTests(self.operators)
         self._columns = DerivedColumns(self._view, self._symbols, text_tests, self.operators)
         self._draft = Draft(self._symbols)
         self._writer = QueryWriter(

@@ -28,10 +28,17 @@ from typing import NamedTuple, TypeAlias
 from yfilter.engine.linear_paths import LinearPath
 from yfilter.engine.tree_patterns import ConditionKind, element_test, main_steps, take_apart
 from yfilter.index.candidates import LEVELS_MAX, STEPS_MAX
-from yfilter.index.derived_condition import RANGES, Derived, condition_of, derived_of
+from yfilter.index.derived_condition import (
+    RANGES,
+    Derived,
+    condition_of,
+    derived_of,
+    implied_bound,
+)
 from yfilter.language.query_ast import (
     ANY_NAME,
     INVERSE,
+    And,
     Comparison,
     Expression,
     FunctionCall,
@@ -47,7 +54,7 @@ from yfilter.language.query_ast import (
     absolute,
     relative,
 )
-from yfilter.language.trees import Blank, NeedsWords
+from yfilter.language.trees import Blank, NeedsWords, changed
 from yfilter.language.words import EACH_WORD
 
 WAYS_MAX = 64  # alternatives of one query
@@ -178,7 +185,7 @@ def _conditions(predicate: Expression, level: int) -> Iterator[Asked]:
         for part in each:
             condition = _condition(kind, part, level)
             yield condition
-            if kind is ConditionKind.RESIDUAL and _is_of_one_query(condition):
+            if _is_of_one_query(condition):
                 yield from _implied(part, level)
 
 
@@ -199,6 +206,9 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
 
 def _implied(part: Expression, level: int) -> Iterator[Asked]:
     """Conditions that can be looked up in place of one: few elements are verified then."""
+    bound = implied_bound(part)
+    if bound is not None:
+        yield bound
     for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)
@@ -212,8 +222,8 @@ def _serves(way: Way) -> int:
 
 
 def _served(condition: Asked) -> int:
-    if isinstance(condition, Derived) and condition.negated:
-        return NOTHING
+    if isinstance(condition, Derived) and (condition.negated or _replaced(condition.value)):
+        return NOTHING  # a column for each pattern is dearer than ways by these
     if isinstance(condition, LeafCondition | Derived):
         if condition.operator is Operator.EQ:
             return EQUALITY
@@ -242,7 +252,15 @@ def _split(steps: tuple[LocationStep, ...], wanted: int) -> list[tuple[LocationS
 
 
 def _alternatives(condition: Expression) -> Iterator[Expression]:
-    """Conditions of which one holds when this one does, and the other way round."""
+    """Conditions of which one holds when this one does, and the other way round.
+
+    ::
+
+        not(d[not(contains(., "x"))])       count(d) = 0
+                                            d[contains(., "x")] and the condition
+        replace(d, "x", "") = "yz"          matches(d, "x") and the condition
+                                            string(d) = "yz" and the condition
+    """
     match condition:
         case Or(parts):
             for part in parts:
@@ -252,8 +270,43 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
             yield from (Comparison(value, Operator.EQ, part) for part in literals)
             if not literals:
                 yield condition
+        case FunctionCall("not", (path,)) if (
+            path.origin is Origin.CONTEXT
+            and path.steps
+            and path.steps[-1].predicates
+            and not path.steps[-1].is_positional
+        ):
+            *before, last = path.steps
+            *kept, predicate = last.predicates
+            nodes = path.with_steps((*before, replace(last, predicates=tuple(kept))))
+            yield Comparison(FunctionCall("count", (nodes,)), Operator.EQ, Literal(0))
+            yield And((nodes.with_predicates((predicate.denied(),)), condition))
+        case _ if (replaced := _replaced(condition)) is not None:
+            pattern = FunctionCall("matches", (replaced.arguments[0], *replaced.arguments[1::2]))
+            text = FunctionCall("string", replaced.arguments[:1])
+            as_it_is = changed(condition, lambda part: text if part is replaced else part)
+            yield And((pattern, condition))
+            yield And((as_it_is, condition))
         case _:
             yield condition
+
+
+def _replaced(condition: Expression) -> FunctionCall | None:
+    """The only call of ``replace`` in a condition, if it is about a path from its context."""
+    calls = [
+        part
+        for part in condition.within()
+        if isinstance(part, FunctionCall) and part.name == "replace"
+    ]
+    waiting = [condition]
+    while waiting and len(calls) == 1:
+        part = waiting.pop()
+        if part is calls[0]:
+            text, *constants = calls[0].arguments
+            is_known = all(isinstance(one, Literal) for one in constants)
+            return calls[0] if is_known and text.is_location else None
+        waiting += part.same_focus()
+    return None
 
 
 def _each_word(condition: Expression) -> tuple[Expression, ...]:

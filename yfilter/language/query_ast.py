@@ -610,6 +610,8 @@ class Expression:
 
             some $v in a/b satisfies $v = "x"        a/b = "x"
             some $v in a/b satisfies $v/c and $v/d   a/b[c][d]
+            some $v in a, $w in b satisfies          a[c] and b[d]
+                $v/c and $w/d
             let $v := a/b return $v = "x"            a/b = "x"
             exists(a[some $v in b satisfies $v/c])   a[b[c]]
             every $v in a/b satisfies $v/c           not(a/b[not(c)])
@@ -1440,12 +1442,14 @@ class Comparison(Condition):
                     raise NeedsWords
                 if sign == 0:
                     return Operation(operator.name.lower(), texts).as_condition()
-            case _, Operation("to", (Literal(int(first)), Literal(int(last)))):
-                if isinstance(first, Blank) or isinstance(last, Blank):
-                    raise NeedsWords
-                if operator is Operator.EQ and 0 < last - first < _LISTED_MAX:
-                    listed = Sequence(tuple(map(Literal, range(first, last + 1))))
-                    return Comparison(_atomized(value), operator, listed)
+            case _, Operation("to", (first, last)) if operator is Operator.EQ:
+                least, most = _integer(first), _integer(last)
+                if least is not None and most is not None:
+                    if 0 < most - least < _LISTED_MAX:
+                        listed = Sequence(tuple(map(Literal, range(least, most + 1))))
+                        return Comparison(_atomized(value), operator, listed)
+                    range_ = Operation("to", (Literal(least), Literal(most)))
+                    return Comparison(_atomized(value), operator, range_)
         left, right = _atomized(self.left), _atomized(self.right)
         return self if left is self.left and right is self.right else self.with_parts((left, right))
 
@@ -1465,6 +1469,10 @@ class Comparison(Condition):
         value, operator, literal = self.compared()
         if isinstance(literal, Literal) and isinstance(value, FunctionCall):
             yield from value.implied_if(operator, literal.value)
+        elif operator is Operator.EQ and isinstance(literal, Operation) and literal.name == "to":
+            least, most = literal.operands
+            yield Comparison(value, Operator.GE, least)
+            yield Comparison(value, Operator.LE, most)
         elif self.as_existence() is None:
             sides = tuple(_some_of(self.left, self.right))
             yield from sides if len(sides) == 2 or not self.is_local else ()
@@ -1519,6 +1527,23 @@ class Comparison(Condition):
         if isinstance(constant, Literal) and isinstance(constant.value, str) and value == DOT:
             return Comparison(value, NEGATED[operator], constant)
         return Expression.denied(self)
+
+
+def _integer(constant: Expression) -> int | None:
+    """The integer that literals with signs between them are, ``5 + 1``; None for others.
+
+    NeedsWords if it cannot be known."""
+    match constant:
+        case Literal(int(value)):
+            if isinstance(value, Blank):
+                raise NeedsWords
+            return value
+        case Operation("+" | "-" as sign, (left, right)):
+            one, other = _integer(left), _integer(right)
+            if one is None or other is None:
+                return None
+            return one + other if sign == "+" else one - other
+    return None
 
 
 def _atomized(value: Expression) -> Expression:
@@ -1726,6 +1751,12 @@ class Quantified(Condition):
             return self if isinstance(some, Quantified) else some.denied()
         asked = Quantified(False, tuple(others), self.condition) if others else self.condition
         condition = asked.as_condition()
+        parts = split(condition, And)
+        own = tuple(part for part in parts if name in part.free_variables())
+        if source != DOT and own and len(own) < len(parts):
+            some = Quantified(False, ((name, source),), own[0] if len(own) == 1 else And(own))
+            apart = (part.as_predicate() for part in parts if part not in own)
+            return And(flat((some.as_condition(), *apart), And))
         if isinstance(condition, Comparison):
             of_all = condition.of_some(name, source)
             if of_all is not None:

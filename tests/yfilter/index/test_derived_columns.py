@@ -43,12 +43,13 @@ STRINGS = ("", "a", "b", "ab", " a ", "A", "ß", "aB 7", "7", "-0", "NaN", "INF"
 DATES = ("2026-01-01", "2026-01-01Z", "2026-01-01+05:00", " 2025-12-31 ", "2026-01-01T00:00:00")
 DATES += ("2026-01-01T00:00:00.0000000001Z", "2025-12-31T19:00:00Z", "2026-02-30")
 MOMENTS = ("@c", "d", "xs:date(@c)", "xs:dateTime(@c)", "(@c, d)", "xs:date(d[1])", "concat(@c, d)")
+PATTERNS = ("a", "[0-9]", " ", "b?", "^a.*$", "AB")
 LITERALS = ("0", "1", "2", "7", "-1", "0.3", "0.5", "1e1", "14", "0.10000000000000000001")
 
 
 def condition(rng: Random) -> str:
     """A comparison of a computed value with a constant, or a text test of it."""
-    text, number = rng.choice(TEXTS), rng.choice(NUMBERS)
+    text, number, pattern = rng.choice(TEXTS), rng.choice(NUMBERS), rng.choice(PATTERNS)
     constant, literal = f'"{rng.choice(STRINGS)}"', rng.choice(LITERALS)
     relation = rng.choice(("=", "<", "<=", ">", ">=", "!="))
     test = rng.choice(("contains", "starts-with", "ends-with", "contains-token"))
@@ -91,6 +92,32 @@ def condition(rng: Random) -> str:
             f"count(e[. > {literal}]) > {rng.choice('01')}",
             f"string-length(substring-after(d, {constant})) > {rng.choice('01')}",
             f"e {rng.choice(('mod', 'idiv'))} {rng.choice(('2', 'e', '0', '@c'))} = {literal}",
+            (
+                f"count({rng.choice(('e', 'd', './/e', '*'))}[{rng.choice(('.', '@c', '. * 2'))} "
+                f"{rng.choice('<>')} {literal}]) {relation} {rng.choice('0123')}"
+            ),
+            f"i[count(@c[. {rng.choice('<>')} {literal}]) {relation} {rng.choice('01')}]",
+            f"every $v in {rng.choice(('e', 'i/d', '*'))} satisfies {test}($v, {constant})",
+            f"not({rng.choice(('d', './/d', 'd[2]'))}[not({test}(., {constant}))])",
+            (f"{test}(replace({rng.choice(('d', '@c', 'e[1]'))}, '{pattern}', 'b'), {constant})"),
+            f"replace({rng.choice(('@c', 'd'))}, '{pattern}', '') = {constant}",
+            (
+                f"some $v in e, $w in {rng.choice(('d', '@c', 'e'))} satisfies "
+                f"$v {rng.choice('-*+')} $w {relation} {literal}"
+            ),
+            (
+                f"some $v in d, $w in {rng.choice(('e', 'i', '*/e'))} satisfies "
+                f"({test}($v, {constant}) and $w {relation} {literal})"
+            ),
+            f"some $v in d, $w in @c satisfies {test}(concat($v, $w), {constant})",
+            (
+                f"{rng.choice(('e', '@c'))} = {rng.choice('01')} to {rng.choice('12')} + "
+                f"{rng.choice(('1', '99'))}"
+            ),
+            (
+                f"{rng.choice(('e', '@c', 'number(d[1])'))} mod {rng.choice('123')} {relation} "
+                f"{rng.choice('012')}"
+            ),
             f"{rng.choice(MOMENTS)} {relation} xs:date('{rng.choice(DATES[:4])}')",
             f"xs:dateTime('{rng.choice(DATES[4:7])}') {relation} {rng.choice(MOMENTS)}",
             rng.choice(
@@ -164,7 +191,11 @@ def test_profiles_match_as_the_interpreter_says_while_they_come_and_go(seed: int
 
 @pytest.mark.parametrize(
     "form",
-    ["contains(d, 'v{}')", "string-length(d) > {}", "number(e) * 2 = {}", "sum(e) < {}", "{}"],
+    [
+        *("contains(d, 'v{}')", "string-length(d) > {}", "number(e) * 2 = {}", "sum(e) < {}", "{}"),
+        *("@k mod {} = 1", "e mod {} = 1", "count(e[. > {}]) > 1", "count(e[. < {}]) <= 2"),
+        "some $x in e, $y in d satisfies $x - $y > {}",
+    ],
 )
 def test_profiles_of_one_form_share_a_column_and_none_is_verified(form: str) -> None:
     matcher = Matcher()

@@ -113,6 +113,36 @@ def test_equal_conditions_are_one_however_written() -> None:
         ('//i[@k = "x" or . = 5]', [["//i", '  @k = "x"'], ["//i", "  . = 5"]]),
         ("/a | //b[@c]", [["/a"], ["//b", "  @c"]]),
         ("(/a | /b)[c]/d", [["/a", "  /c", "/d"], ["/b", "  /c", "/d"]]),
+        # A condition on all nodes holds where there are none, or one of them is looked up.
+        (
+            '/a[every $d in d satisfies contains($d, "x")]',
+            [
+                ["/a", "  column count(d): count(d) = 0"],
+                [
+                    *("/a", "  /d", '    column .: contains(., "x")'),
+                    '  verified not(d[not(contains(., "x"))])',
+                ],
+            ],
+        ),
+        # A text is changed where the pattern is found in it, or compared as it is.
+        (
+            '/a[replace(d, "p", "q") = "x"]',
+            [
+                [
+                    *("/a", '  column d: matches(d, "p")'),
+                    '  column replace(d, "p", "q"): replace(d, "p", "q") = "x"',
+                ],
+                [
+                    *("/a", '  column string(d): string(d) = "x"'),
+                    '  column replace(d, "p", "q"): replace(d, "p", "q") = "x"',
+                ],
+            ],
+        ),
+        # Conditions on one variable each are asked apart.
+        (
+            '/a[some $d in d, $e in e satisfies (contains($d, "x") and $e > 5)]',
+            [["/a", "  /d", '    column .: contains(., "x")', "  /e", "    . > 5"]],
+        ),
         # All of them have to be looked up, and nothing that is looked up anyway is taken apart.
         ('/a[@k = "x" or not(b)]', [["/a", '  verified @k = "x" or not(b)']]),
         (
