@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,16 @@ from msgspec import Meta, Struct
 
 from overlay.errors import TopologyError
 from overlay.toml_table import Text
+
+_FORMS = (
+    (
+        (".memory", ".memoryOverhead", ".maxResultSize"),
+        re.compile("[0-9]+([kmgtp]b?|b)?", re.IGNORECASE),
+        'amount of memory, as "4g"',
+    ),
+    ((".cores", ".cores.max", ".cpus", ".instances"), re.compile("[0-9]+"), "number"),
+)
+"""Endings of settings of Spark, which says nothing of their names where their values are wrong."""
 
 
 class PlanningOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,3 +54,7 @@ class PlanningOptions(Struct, frozen=True, forbid_unknown_fields=True):
         for name in self.conf:
             if not name.startswith("spark."):
                 raise TopologyError("", f'conf."{name}"', 'settings of Spark begin with "spark."')
+        for name, value in self.conf.items():
+            for endings, form, expected in _FORMS:
+                if name.endswith(endings) and not form.fullmatch(value):
+                    raise TopologyError("", f'conf."{name}"', f'"{value}" is no {expected}')

@@ -158,6 +158,15 @@ appender.console.layout.pattern = spark: %m%n
 """
 
 
+_JAVA_SAYS = re.compile(r"^: [\w.$]*\.(\w+(?:: .+)?)$", re.MULTILINE)
+"""The class of an exception of Java and its message, in the text of one of py4j."""
+
+_WORDS = re.compile(r"[^\s'\",;()]*[A-Za-z][^\s'\",;()]*")  # no number says which setting it is of
+
+_OF_THE_JVM = ("spark.driver.memory", "spark.executor.memory", "spark.driver.extraJavaOptions")
+"""Settings with which a JVM ends before it can say anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
     """``master`` "": the local default, or what ``spark-submit`` says.  ``settings`` go on top of
@@ -184,8 +193,9 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
     with tempfile.TemporaryDirectory(prefix="onyx-spark-", ignore_cleanup_errors=True) as name:
         try:
             settings = _prepare(options, Path(name))
-            session = _started(SparkOptions(options.master or LOCAL_MASTER, settings))
+            session = None
             try:
+                session = _started(SparkOptions(options.master or LOCAL_MASTER, settings))
                 with _ready(session):
                     yield session
             finally:
@@ -219,14 +229,35 @@ def _started(options: SparkOptions) -> Session:
     try:
         return builder.getOrCreate()
     except Exception as error:  # of py4j, the JVM, or the cluster
-        raise SparkUnavailable(f"Spark did not start: {_first_line(error)}") from error
+        why = why_not_started(str(error), options.settings)
+        raise SparkUnavailable(f"Spark did not start: {why}") from error
 
 
-def _end(session: Session) -> None:
-    """Stops the session and the JVM, which goes when its standard input is closed."""
+def why_not_started(error: str, settings: Mapping[str, str]) -> str:
+    """The sentence of an error, with the settings that it is about where it does not name them."""
+    found = _JAVA_SAYS.search(error)
+    said = found[1] if found else (error.strip() or "it does not say why").splitlines()[0]
+    words = _WORDS.findall(said)
+    meant = {name: value for name, value in settings.items() if value in words}
+    if "[JAVA_GATEWAY_EXITED]" in said:
+        said = "the JVM ended at once, and its output says why"
+        meant = {name: value for name, value in settings.items() if name in _OF_THE_JVM}
+    if not meant or any(f'"{name}"' in said for name in settings):
+        return said
+    return f"{said}; it is set: " + ", ".join(f'"{name}" = "{meant[name]}"' for name in meant)
+
+
+def _end(session: Session | None) -> None:
+    """Stops the session and the JVM, which goes when its standard input is closed.
+
+    The JVM of a session that did not start (None) would give its settings to the next one.
+    """
     context = import_module("pyspark").SparkContext
     gateway = context._gateway
-    session.stop()
+    if session is not None:
+        session.stop()
+    if gateway is None:
+        return
     process = getattr(gateway, "proc", None)
     gateway.shutdown()
     context._gateway = None
@@ -252,7 +283,3 @@ def told_by(error: Exception, kind: str = "SparkMisused") -> str:
     """The sentence that a worker has raised as an error of this name; "": another error."""
     found = re.search(rf"{kind}: (.+)", str(error))
     return "" if found is None else found[1]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

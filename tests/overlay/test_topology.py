@@ -642,6 +642,11 @@ def test_settings_of_spark_are_a_table_that_may_be_empty() -> None:
         ),
         ('"spark.ui.enabled" = false', '."spark.ui.enabled": line {}: must be a string, not False'),
         (
+            '"spark.executor.memory" = "lots"',
+            '."spark.executor.memory": line {}: "lots" is no amount of memory, as "4g"',
+        ),
+        ('"spark.task.cpus" = "two"', '."spark.task.cpus": line {}: "two" is no number'),
+        (
             'spark.executor.memory = "4g"',
             ".spark: must be a string, not a table; a key with dots is written in quotes",
         ),

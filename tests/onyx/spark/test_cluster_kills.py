@@ -24,12 +24,19 @@ from typing import IO, Any
 
 import pytest
 from lxml import etree
+from msgspec import structs
 
 from benchmarks.placement.scaling import descendants
 from benchmarks.spark import spark_home
 from onyx.blocking import DataSource, User
+from overlay.planning import PlanningOptions
+from registration.catalog import ProfileEntry
+from registration.plan_questions import PlanMade, PlanWanted
+from registration.planner_desk import PlannerDesk
+from registration.planning.plan_file import from_json
 from registration.spark.session import find_java, wrapped
 from tests.onyx.networks import RunningProcess, small_topology_text
+from tests.registration.test_auto_planning import TOPOLOGY
 
 pytestmark = pytest.mark.skipif(
     "ONYX_KILLS" not in os.environ, reason="minutes: by hand, make campaign"
@@ -251,6 +258,17 @@ def committed(folder: Path) -> list[tuple[int, int]]:
     texts = (Path(file.removeprefix("file://")).read_text() for file in files)
     rows = (json.loads(line) for text in texts for line in text.splitlines())
     return sorted((row["position"], row["n"]) for row in rows)
+
+
+async def test_a_planner_plans_on_a_master_of_its_own(tmp_path: Path) -> None:
+    with hand_started(tmp_path) as (master, _):
+        planning = PlanningOptions(master=master, conf={"spark.executor.memory": "512m"})
+        topology = structs.replace(TOPOLOGY, data_directory=tmp_path, planning=planning)
+        wanted = [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(100)]
+        answer = await PlannerDesk(topology).answer(PlanWanted(wanted, topology))
+    assert isinstance(answer, PlanMade), answer
+    plan = from_json(answer.plan)
+    assert (plan.facts.profiles, plan.facts.refused) == (100, 0)
 
 
 def test_a_filter_finds_what_lxml_finds_though_a_worker_is_killed(

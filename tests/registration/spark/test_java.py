@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from registration.spark import session as java
-from registration.spark.session import Java, SparkUnavailable, find_java, packaged_java, wrapped
+from registration.spark.session import (
+    Java,
+    SparkUnavailable,
+    find_java,
+    packaged_java,
+    why_not_started,
+    wrapped,
+)
+
+ENDED = "the JVM ended at once, and its output says why"
+CALLED = "An error occurred while calling None.JavaSparkContext.\n"
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -51,6 +61,34 @@ def test_without_any_java_it_says_where_it_looked(
         find_java({"JAVA_HOME": str(old), "PATH": ""})
     with pytest.raises(SparkUnavailable, match="JAVA_HOME is not set and there is no java"):
         find_java({"PATH": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            f"{CALLED}: java.lang.ClassNotFoundException: no.Class\n\tat java.base/java.net",
+            'ClassNotFoundException: no.Class; it is set: "spark.serializer" = "no.Class"',
+        ),
+        (
+            f"{CALLED}: org.apache.SparkException: 'many' in \"spark.task.cpus\" is wrong\n\tat or",
+            "SparkException: 'many' in \"spark.task.cpus\" is wrong",
+        ),
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
+            f'{ENDED}; it is set: "spark.driver.memory" = "1"',
+        ),
+        ("no route to 1 master of many.x\nand more", "no route to 1 master of many.x"),
+        ("", "it does not say why"),
+    ],
+)
+def test_a_setting_that_spark_refuses_is_told_by_its_name(error: str, said: str) -> None:
+    settings = {
+        "spark.serializer": "no.Class",
+        "spark.task.cpus": "many",
+        "spark.driver.memory": "1",
+    }
+    assert why_not_started(error, settings) == said
 
 
 def test_the_wrapper_leaves_out_one_argument_and_keeps_the_others(tmp_path: Path) -> None:

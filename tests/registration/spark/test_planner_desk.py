@@ -90,6 +90,16 @@ async def test_it_ends_with_the_service_and_takes_all_along(
     assert not list(topology.data_directory.iterdir())
 
 
+async def test_a_real_spark_tells_the_setting_that_it_refuses(tmp_path: Path) -> None:
+    planning = PlanningOptions(master="local[2]", conf={"spark.serializer": "no.such.Class"})
+    topology = structs.replace(TOPOLOGY, data_directory=tmp_path, planning=planning)
+    answer = await PlannerDesk(topology).answer(replace(WANTED, topology=topology))
+    told = '"spark.serializer" = "no.such.Class"'
+    assert answer == PlanFailed(
+        f"Spark did not start: ClassNotFoundException: no.such.Class; it is set: {told}"
+    )
+
+
 def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Path) -> None:
     alive = tmp_path / "alive"
     os.mkfifo(alive)
