@@ -30,11 +30,13 @@ _FILE_NAME_ENDINGS = {
     ".rdf": GraphSyntax.RDF_XML,
 }
 
+_BY_MEDIA_TYPE = {syntax.value: syntax for syntax in GraphSyntax}
+
 
 def by_media_type(media_type: str) -> GraphSyntax | None:
     """The syntax of a media type, whose parameters (``; charset=utf-8``) and case do not matter."""
     essence = media_type.partition(";")[0].strip().lower()
-    return next((syntax for syntax in GraphSyntax if syntax == essence), None)
+    return _BY_MEDIA_TYPE.get(essence)
 
 
 def by_file_name(file_name: str) -> GraphSyntax | None:

@@ -33,9 +33,8 @@ the parts of an archive without such messages.  Filters of Spark are not pushed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,8 +46,9 @@ from onyx.spark.network import OPTIONS as OF_NETWORK
 from onyx.spark.network import Network
 from onyx.spark.network_archive import NetworkPart, parts_of
 from onyx.spark.publishing import Publishing
-from onyx.spark.result_rows import Batch, cells, record_batches, told_alone
+from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
 from onyx.spark.results_stream import ResultsReader, StreamAsked
+from onyx.spark.told import told_alone
 from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file, time_said
 from registration.spark.archive_files import ArchiveFiles, files_of
 from yfilter import MatchLimitExceeded
@@ -102,7 +102,8 @@ class OnyxDataSource(DataSource):
         return Publishing(self.options, schema, overwrite=overwrite, is_stream=True)
 
     def streamReader(self, schema: Any) -> ResultsReader:  # noqa: N802 - as Spark says it
-        return ResultsReader(StreamAsked.of(self.options), schema)
+        with told_alone():
+            return ResultsReader(StreamAsked.of(self.options), schema)
 
     def _asked(self) -> _Asked:
         if self._archive is None:
@@ -177,7 +178,10 @@ class _Asked:
         parts = _network_parts(given, window)
         if archive and not Path(archive).exists():
             raise SparkMisused(f"archive {archive}: there is no such file or directory")
+        if given.get("profile") and given.get("profiles"):
+            raise SparkMisused("options profile and profiles: expected one of them")
         columns = given.get("columns", "")
+        check_columns(columns, ("source", "number", "time", "profile", "ordinal"))
         texts = _profiles(given.get("profile", ""), given.get("profiles", ""))
         if columns and not texts:
             raise SparkMisused("columns are of results: option profile or profiles is missing")
@@ -266,36 +270,44 @@ class ArchiveReader(AtWorker, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Batch]:
         assert isinstance(partition, _Part)
         with told_alone():
-            yield from record_batches(self._rows(partition), self._schema)
-
-    def _rows(self, partition: _Part) -> Iterator[tuple[Any, ...]]:
-        population = self._asked.population
-        messages = filter(self._asked.window.holds, partition.rows())
-        if population is None:
-            for row in messages:
-                yield (*_place(row), row.media_type, row.message.decode("utf-8", "replace"))
-            return
-        engine = kept_engine(population.digest(), lambda: population)
-        names = [field.name for field in self._schema.fields[5:]] if self._asked.columns else []
-        for row in messages:
-            yield from _results(engine, row, names)
-
-
-def _place(row: ArchivedMessage) -> tuple[str, int, datetime]:
-    return row.source, row.number, datetime.fromtimestamp(row.time / _SECOND, UTC)
+            messages = filter(self._asked.window.holds, partition.rows())
+            population = self._asked.population
+            if population is None:
+                schema = RowSchema(self._schema)
+                for some in in_batches(messages):
+                    columns = [[row.media_type for row in some], [row.message for row in some]]
+                    yield schema.batch([*_places(some), *columns])
+                return
+            engine = kept_engine(population.digest(), lambda: population)
+            schema = RowSchema(self._schema, first=5, named=bool(self._asked.columns))
+            for found in in_batches(_results(engine, messages)):
+                rows, numbers, ordinals, results = zip(*found, strict=True)
+                made = schema.of_results(results)
+                yield schema.batch([*_places(rows), engine.ids(numbers), ordinals, *made])
 
 
-def _results(engine: Engine, row: ArchivedMessage, names: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of the results of a message; of one that is refused, or over a limit, there is none."""
-    try:
-        stream = read_message(row.message, row.media_type)
-        stream.accepted = row.time
-        delivered = list(engine.matcher.deliver(stream))
-    except (MessageRefused, DecodeError, MatchLimitExceeded):
-        return
-    place = _place(row)
-    for made in delivered:
-        for ordinal, result in enumerate(made.results):
-            told = cells(result, names)
-            for number in sorted(made.numbers):
-                yield (*place, engine.names[number].as_py(), ordinal, *told)
+def _places(rows: Sequence[ArchivedMessage]) -> list[list[Any]]:
+    """Their columns source, number and time."""
+    return [
+        [row.source for row in rows],
+        [row.number for row in rows],
+        [row.time for row in rows],
+    ]
+
+
+def _results(
+    engine: Engine, rows: Iterable[ArchivedMessage]
+) -> Iterator[tuple[ArchivedMessage, int, int, bytes]]:
+    """(message, number of a profile, ordinal, result); a message that is refused, or over a limit,
+    has none."""
+    for row in rows:
+        try:
+            stream = read_message(row.message, row.media_type)
+            stream.accepted = row.time
+            delivered = list(engine.matcher.deliver(stream))
+        except (MessageRefused, DecodeError, MatchLimitExceeded):
+            continue
+        for made in delivered:
+            for ordinal, result in enumerate(made.results):
+                for number in sorted(made.numbers):
+                    yield row, number, ordinal, result

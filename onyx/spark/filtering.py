@@ -16,8 +16,9 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from formats.errors import DecodeError, Fault, MessageRefused, Refusal
-from formats.media_types import media_type_of
+from formats.media_types import XML
 from formats.publication import read_publication
+from onyx.spark.told import told_alone
 from registration.spark.inputs import read_profiles
 from registration.spark.kept import kept
 from registration.spark.sent_code import send_code
@@ -36,6 +37,12 @@ class SparkMisused(Refusal, ValueError):
     """A column, a profile or a mode that is not there; the text says which, and what there is."""
 
     kind = "usage"
+
+
+class RowRefused(Refusal, ValueError):
+    """A message that was refused; the text says why, and where."""
+
+    kind = "message-refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +109,17 @@ class Engine:
     """The profiles of a population in a Matcher; the number of a profile is its place and 1."""
 
     def __init__(self, population: Population) -> None:
-        arrow = import_module("pyarrow")
+        self._arrow = import_module("pyarrow")
         limits = MatchLimits(profiles_max=len(population.ids) + 1)
         self.matcher = Matcher(limits)
         for place, text in enumerate(population.texts):
             self.matcher.add(text, str(place))
             assert self.matcher.number_of(str(place)) == place + 1
-        self.names = arrow.array(["", *population.ids], arrow.string())
+        self._ids = self._arrow.array(["", *population.ids], self._arrow.string())
+
+    def ids(self, numbers: Sequence[int] | array[int]) -> Any:
+        """A column of Arrow: the ids of the profiles of these numbers."""
+        return self._ids.take(self._arrow.array(numbers, self._arrow.int32()))
 
 
 def kept_engine(digest: str, population: Callable[[], Population]) -> Engine:
@@ -149,6 +160,11 @@ def filter_frame(
     no profile, and for another mode.
     """
     kept = _columns(df, message, keep)
+    made = ("profiles", *(["results"] if results else []), "error")
+    if there := [name for name in made if name in kept]:
+        raise SparkMisused(
+            f"column {there[0]} would be there twice: rename it, or leave it out by keep"
+        )
     send_code(df.sparkSession)
     if mode not in MODES:
         raise SparkMisused(f"mode {mode!r}; expected {', '.join(MODES)}")
@@ -191,9 +207,10 @@ class _Asked:
 
 def _filtering(shipped: Shipped, asked: _Asked) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        engine = shipped.engine()
-        for batch in batches:
-            yield _filtered(engine, batch, asked)
+        with told_alone():
+            engine = shipped.engine()
+            for batch in batches:
+                yield _filtered(engine, batch, asked)
 
     return run
 
@@ -221,16 +238,16 @@ def _filtered(engine: Engine, batch: Batch, asked: _Asked) -> Batch:
                 results.append([one.decode("utf-8", "replace") for one in made.results])
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refused:
             if asked.mode == "FAILFAST":
-                raise ValueError(f"a message is refused: {refused}") from None
+                raise RowRefused(refused.fault) from None
             if asked.mode == "PERMISSIVE":
                 add(row, (), refused.fault)
                 results.append(None)
     taken = arrow.array(rows, arrow.int32())
-    places = arrow.array(flat, arrow.int32())
     if asked.numbers:
-        values = import_module("pyarrow.compute").subtract(places, arrow.scalar(1, arrow.int32()))
+        places, one = arrow.array(flat, arrow.int32()), arrow.scalar(1, arrow.int32())
+        values = import_module("pyarrow.compute").subtract(places, one)
     else:
-        values = engine.names.take(places)
+        values = engine.ids(flat)
     kept = [batch.column(name).take(taken) for name in asked.kept]
     made_columns = [arrow.ListArray.from_arrays(arrow.array(ends, arrow.int32()), values)]
     if asked.results:
@@ -251,7 +268,7 @@ def read_message(message: str | bytes | None, media_type: str | None = None) -> 
     if message is None:
         raise MessageRefused("no-message", "the message is null")
     data = message.encode() if isinstance(message, str) else message
-    return read_publication(data, media_type or media_type_of(""))
+    return read_publication(data, media_type or XML)
 
 
 def _errors(faults: list[Fault | None]) -> Any:

@@ -49,16 +49,15 @@ import anyio
 import msgspec
 import zstandard
 
-from formats.errors import Refusal
 from formats.media_types import XML
 from onyx.blocking import PORTALS, RegistrationClient
 from onyx.data_source import DataSource
 from onyx.errors import UserError
 from onyx.spark.at_worker import AtWorker
-from onyx.spark.filtering import MODES, SparkMisused
+from onyx.spark.filtering import MODES, RowRefused, SparkMisused
 from onyx.spark.network import OPTIONS as OF_NETWORK
 from onyx.spark.network import Network
-from onyx.spark.result_rows import told_alone
+from onyx.spark.told import told_alone
 from overlay.limits import Limits
 from overlay.verbs import SourceShow
 
@@ -107,12 +106,6 @@ _PAUSE_SECONDS = 1.0
 _ROW_BYTES = 64  # about, beside the message
 
 log = logging.getLogger("onyx.spark")
-
-
-class RowRefused(Refusal, ValueError):
-    """A message that was refused; the text says which row it is in, why, and where."""
-
-    kind = "message-refused"
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):

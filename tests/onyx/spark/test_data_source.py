@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import (
+    BooleanType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 import onyx.spark
 from onyx.spark.data_source import Window, _Asked
 from onyx.spark.filtering import SparkMisused
+from onyx.spark.result_rows import RowSchema, check_columns
 from overlay.archive_file import SUFFIX, ArchivedMessage, Span
 from tests.overlay.test_archive_file import SECOND, file_of
 
@@ -96,6 +106,7 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
     spark: Any, archive: Path
 ) -> None:
     assert spark.newSession().read.format("onyx").load(str(archive)).columns[0] == "source"
+    here = {"archive": str(archive)}
     for options, said in (
         ({"archiv": "x"}, "no option archiv; there are archive"),
         ({}, "option archive is missing, the folder that brokers archive into, or registration"),
@@ -104,12 +115,66 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
         ({"registration": "here", "source": "s1"}, "registration: 'here'"),
         ({"registration": "127.0.0.1:1", "sample": "0"}, "sample: '0' is no number of messages"),
         ({"archive": "/no/such"}, "there is no such file or directory"),
-        ({"archive": str(archive), "columns": "a int"}, "option profile or profiles is missing"),
-        ({"archive": str(archive), "profile": "/m["}, "profile profile: line 1, column"),
-        ({"archive": str(archive), "since": "noon"}, "since: 'noon' is no time"),
+        ({**here, "columns": "a int"}, "option profile or profiles is missing"),
+        ({**here, "profile": "/m["}, "profile profile: line 1, column"),
+        ({**here, "profile": "/m", "profiles": "b"}, "profile and profiles: expected one"),
+        ({**here, "profile": "/m", "columns": "a in"}, "columns: 'a in'; expected"),
+        ({**here, "since": "noon"}, "since: 'noon' is no time"),
     ):
         with pytest.raises(SparkMisused, match=said):
             _Asked.of(options)
     with pytest.raises(Exception, match="SparkMisused: no option archiv; there are") as told:
         spark.read.format("onyx").option("archiv", "x").load()
     assert "\tat " not in str(told.value), "no stack of the JVM"
+
+
+@pytest.mark.parametrize(
+    "columns", ["", "city string, t double", "a DECIMAL(10, 2),`b c` timestamp"]
+)
+def test_columns_are_of_types_that_a_text_says(columns: str) -> None:
+    check_columns(columns, ["source"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("city strin, t double", "'city strin, t double'; expected as 'city string, t double'"),
+        ("a int, x array<string>", "'x array<string>'; expected"),
+        ("a int,", "'a int,'; expected"),
+        ("a int b int", "'a int b int'; expected"),
+        ("Source string", "a row has a column Source already"),
+        ("a int, `a` int", "a row has a column a already"),
+    ],
+)
+def test_other_columns_are_refused_by_their_text(columns: str, said: str) -> None:
+    with pytest.raises(SparkMisused, match=f"columns: {said}"):
+        check_columns(columns, ["source"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "found"),
+    [
+        (["1", "x", None, "4"], "int", [1, None, None, 4]),
+        (
+            ["2026-11-21T17:30:00Z", ""],
+            "timestamp",
+            [datetime(2026, 11, 21, 17, 30, tzinfo=UTC), None],
+        ),
+        (["true", "1", "maybe"], "boolean", [True, True, None]),
+    ],
+)
+def test_a_cell_that_says_no_such_value_is_null(
+    texts: list[str | None], kind: str, found: list[object]
+) -> None:
+    kinds = {"int": IntegerType(), "timestamp": TimestampType(), "boolean": BooleanType()}
+    schema = StructType([StructField("a", kinds[kind])])
+    results = [None if text is None else f"<r a='{text}'/>".encode() for text in texts]
+    rows = RowSchema(schema, named=True)
+    assert rows.batch(rows.of_results(results)).column("a").to_pylist() == found
+
+
+def test_results_that_are_no_utf_8_are_still_there() -> None:
+    schema = StructType([StructField("time", TimestampType()), StructField("result", StringType())])
+    batch = RowSchema(schema).batch([[0, 1_000_001], [b"<a/>", b"<\xe4/>"]])
+    assert batch.column("result").to_pylist() == ["<a/>", "<\ufffd/>"]
+    assert batch.column("time").to_pylist()[1] == datetime(1970, 1, 1, 0, 0, 1, 1, UTC)

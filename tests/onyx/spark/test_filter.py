@@ -80,8 +80,11 @@ def test_bad_input_is_told_in_a_sentence(news: Any) -> None:
             onyx.spark.filter(news, PROFILES, **options)
     with pytest.raises(SparkMisused, match=r"profile eve: line 1, column \d"):
         onyx.spark.filter(news, {"eve": "/m["})
-    with pytest.raises(Exception, match="a message is refused: line 2"):
+    with pytest.raises(SparkMisused, match="column error would be there twice: rename it"):
+        onyx.spark.filter(news.selectExpr("message", "id error"), PROFILES)
+    with pytest.raises(Exception, match="RowRefused: line 2") as told:
         onyx.spark.filter(news.where("id = 5"), PROFILES, mode="FAILFAST").collect()
+    assert "Traceback" not in str(told.value)
 
 
 def test_a_stream_is_filtered_as_a_batch_is(spark: Any, tmp_path: Path) -> None:

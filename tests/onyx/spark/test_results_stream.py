@@ -29,6 +29,7 @@ QUERY = "/m[@of = '{}']"
         ({"profile": "p1", "startingPositions": "now"}, "'now'; expected earliest or latest"),
         ({"profile": "p1", "failOnDataLoss": "no"}, "'no'; expected true or false"),
         ({"profile": "p1", "maxDeliveriesPerTrigger": "0"}, "'0' is no number of deliveries"),
+        ({"profile": "p1", "columns": "limit int"}, "columns: a row has a column limit already"),
         ({"profile": "p1", "registration": "here"}, "registration: 'here'"),
     ],
 )
