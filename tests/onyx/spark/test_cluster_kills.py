@@ -267,8 +267,8 @@ async def test_a_planner_plans_on_a_master_of_its_own(tmp_path: Path) -> None:
         wanted = [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(100)]
         answer = await PlannerDesk(topology).answer(PlanWanted(wanted, topology))
     assert isinstance(answer, PlanMade), answer
-    plan = from_json(answer.plan)
-    assert (plan.facts.profiles, plan.facts.refused) == (100, 0)
+    facts = from_json(answer.text).facts
+    assert (facts.load, facts.refused) == (100, 0)
 
 
 def test_a_filter_finds_what_lxml_finds_though_a_worker_is_killed(
