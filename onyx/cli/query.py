@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from onyx.queries.published_rows import PublishedRows
     from onyx.queries.running import Run
     from onyx.queries.session import Session
+    from onyx.spark.filtering import RowRefused
     from onyx.spark.network import Network
-    from onyx.spark.publishing import RowRefused
 
 DETAILS = f"""\
 The relations and functions of a catalog are named in Spark's SQL as PROVIDER.RELATION

@@ -26,12 +26,12 @@ from formats.characters import is_colonless_name
 from formats.escapes import escaped_text, escaped_value
 from formats.media_types import XML
 from onyx.queries.result_files import plain
+from onyx.spark.filtering import RowRefused
 from onyx.spark.network import Network
 from onyx.spark.publishing import (
     COLUMNS,
     Connection,
     Publisher,
-    RowRefused,
     check_source,
     rows_of,
 )

@@ -14,7 +14,8 @@ from lxml import etree
 from onyx.cli.main import main
 from onyx.errors import EXIT_USAGE
 from onyx.queries.published_rows import messages
-from onyx.spark.publishing import Publisher, RowRefused, rows_of
+from onyx.spark.filtering import RowRefused
+from onyx.spark.publishing import Publisher, rows_of
 from registration.queries.refusals import QueryRefused
 
 
