@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -36,12 +39,11 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("figure1"), ROWS, _free_ports())
 
 
-@pytest.fixture(scope="module")
-def providers(market: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """A and B, ready."""
+@contextmanager
+def _serving(market: Path, names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
     with ExitStack() as stack:
         found = {}
-        for name in "AB":
+        for name in names:
             command = ["provider", "serve", str(market), name, "--insecure"]
             found[name] = stack.enter_context(
                 subprocess.Popen(
@@ -56,12 +58,28 @@ def providers(market: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
         yield found
 
 
-def _asked(market: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "onyx", "query", QUERY, "--catalog", str(market)]
-    return subprocess.run(
-        [*command, "--insecure", "--json", *more],
-        capture_output=True, text=True, check=False, timeout=_GIVEN_UP_SECONDS,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def providers(market: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """A and B, ready."""
+    with _serving(market, "AB") as found:
+        yield found
+
+
+def _asked(market: Path, *more: str, query: str = QUERY) -> subprocess.CompletedProcess[str]:
+    """In a process group of its own, which is empty soon after it has ended."""
+    command = [sys.executable, "-m", "onyx", "query", query, "--catalog", str(market)]
+    with subprocess.Popen(
+        [*command, "--insecure", "--json", *more], text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        out, error = process.communicate(timeout=_GIVEN_UP_SECONDS)
+    until = monotonic() + _GIVEN_UP_SECONDS
+    with suppress(ProcessLookupError):
+        while monotonic() < until:
+            os.killpg(process.pid, 0)
+            sleep(0.05)
+        raise AssertionError(f"processes of the group {process.pid} are left")
+    return subprocess.CompletedProcess(command, process.returncode, out, error)
 
 
 def _expected(market: Path) -> list[tuple[str, str, str, float]]:
@@ -111,3 +129,58 @@ def test_the_answer_is_that_of_the_data_and_a_killed_provider_is_named(
     assert gone.returncode == EXIT_UNAVAILABLE, gone.stderr
     assert "provider-away" in gone.stdout + gone.stderr
     assert not (tmp_path / "none.parquet").exists()
+
+
+class Passing:
+    """A port in front of a provider; ``seen`` is told of each piece that is asked of it."""
+
+    def __init__(self, port: int, seen: Callable[[bytes], None]) -> None:
+        self._to, self._seen = port, seen
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                asking, _ = self._listener.accept()
+                with suppress(OSError):
+                    asked = socket.create_connection(("127.0.0.1", self._to))
+                    ends = ((asking, asked, self._seen), (asked, asking, lambda _: None))
+                    for each in ends:
+                        threading.Thread(target=self._pass, args=each, daemon=True).start()
+                    continue
+                asking.close()
+
+    def _pass(
+        self, one: socket.socket, other: socket.socket, seen: Callable[[bytes], None]
+    ) -> None:
+        with suppress(OSError), one, other:
+            while data := one.recv(1 << 16):
+                seen(data)
+                other.sendall(data)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def test_a_provider_is_killed_as_its_plan_arrives_and_nothing_is_left(tmp_path: Path) -> None:
+    port, _ = _free_ports()
+    own = make(tmp_path / "B", ROWS, (1, port))
+    with _serving(own, "B") as served:
+
+        def seen(data: bytes) -> None:
+            if b"plug" in data:
+                served["B"].send_signal(signal.SIGKILL)
+                served["B"].wait()
+
+        passing = Passing(port, seen)
+        catalog = make(tmp_path / "client", ROWS, (1, passing.port))
+        out = tmp_path / "out" / "rows.parquet"
+        out.parent.mkdir()
+        done = _asked(catalog, "--out", str(out), query="SELECT id, image FROM B.T")
+        passing.close()
+        assert served["B"].poll() == -signal.SIGKILL
+    assert done.returncode == EXIT_UNAVAILABLE, done.stdout + done.stderr
+    assert "provider-away" in done.stdout + done.stderr
+    assert list(out.parent.iterdir()) == []

@@ -26,9 +26,11 @@ from onyx.queries.functions import (
     read_archive,
     read_zip,
 )
-from onyx.queries.validation import SignedReport, by_python, generated, validate
+from onyx.queries.provider_process import plug_in
+from onyx.queries.validation import Report, SignedReport, by_python, generated, validate
 from overlay.link.principal import Principal
-from registration.queries.providers import Function, FunctionProvider
+from registration.queries.providers import CycleProvider, Function, FunctionProvider, Market
+from registration.queries.query_plan import Fragment, Plug
 from registration.queries.refusals import QueryRefused
 from registration.spark.arrow_types import arrow_schema
 from registration.spark.sandbox import missing
@@ -245,3 +247,39 @@ def test_the_commands(folder: Path, credentials: Path, tmp_path: Path, capsys: A
     (tmp_path / "reference.py").write_text(UPPER.replace("upper()", "lower()"))
     assert main(["function", "validate", zipped, *reference, "--load-rows", "10"]) == EXIT_DATA
     assert "the reference gives" in capsys.readouterr().out
+
+
+def test_a_certified_plan_takes_functions_with_a_good_report_alone(
+    folder: Path, tmp_path: Path, credentials: Path
+) -> None:
+    data = pack(folder)
+    (tmp_path / "upper.zip").write_bytes(data)
+    function = _function(data, certificate="urn:report")
+    passed = Report(read_archive(data), function, "sql", 9, 1, None, ())
+    (tmp_path / "elsewhere").mkdir()
+    stranger = tmp_path / "elsewhere" / "eve.pem"
+    authority = Authority.make(tmp_path / "elsewhere" / "identity", "figure1")
+    stranger.write_bytes(authority.issue(Principal("user", "eve")))
+    good = SignedReport.make(passed, Signer(credentials)).text
+    reports = {
+        "": good,
+        "is of another text or authority": SignedReport.make(passed, Signer(stranger)).text,
+        "is not signed": "",
+        "its report says: it fell": SignedReport.make(
+            replace(passed, problems=("it fell",)), Signer(credentials)
+        ).text,
+    }
+    site = CycleProvider("urn:a", "A")
+    fragment = Fragment(0, site, (), (), (Plug("f0_upper", function),), "SELECT 1 AS n")
+    store, check = FunctionStore(tmp_path / "kept"), SignatureCheck.by(credentials)
+    for said, report in reports.items():
+        provider = FunctionProvider("urn:p", "P", str(tmp_path))
+        market = Market({}, {"urn:p": provider}, {}, {}, {}, reports={"urn:report": report})
+        works = plug_in(market, store, check)
+        assert list(works(fragment, False)) == ["f0_upper"], "nobody has asked for a report"
+        if not said:
+            assert list(works(fragment, True)) == ["f0_upper"]
+            continue
+        with pytest.raises(QueryRefused, match=said) as caught:
+            works(fragment, True)
+        assert (caught.value.code, caught.value.rule) == ("not-certified", "urn:report")
