@@ -6,6 +6,7 @@ import argparse
 import socket
 
 import trio
+from msgspec.structs import replace
 
 from onyx.cli.network_option import (
     NETWORK_HELP,
@@ -58,6 +59,8 @@ def add_parser(subparsers: Subparsers) -> None:
         f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN}; port 0: any "
         "free one)",
         **SERVED,
+        "--catalog FILE...": "what providers offer to queries (onyx provider), for a page that "
+        "lists it and draws query plans; repeatable",
         "--admin HOST:PORT": "where metrics are, plain HTTP",
         "--json": "print where it is as a JSON object",
     }
@@ -67,7 +70,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    options = served_options(arguments)
+    options = replace(served_options(arguments), catalog=tuple(arguments.catalog))
     # What only a gateway needs takes long to load.
     from onyx.gateway.gateway_process import admin_address, run_gateway  # noqa: PLC0415
 

@@ -499,6 +499,17 @@ async def show_provider(call: Call) -> Context:
     return context
 
 
+async def show_queries(call: Call) -> Context:
+    """The catalog as the user who is named may use it, and the plan of a query."""
+    files, query = call.gateway.options.catalog, call.request.query_params
+    if not files:
+        return {"files": ()}
+    from onyx.gateway.queries import plan_shown  # noqa: PLC0415 - of gateways with a catalog
+
+    asked = query.get("user", ""), query.get("sql", "")
+    return await trio.to_thread.run_sync(plan_shown, files, *asked)
+
+
 PAGES: Mapping[str, Page] = {
     "/": ("map.html", show_map),
     "/brokers": ("brokers.html", show_brokers),
@@ -510,6 +521,7 @@ PAGES: Mapping[str, Page] = {
     "/metadata/{provider}": ("provider.html", show_provider),
     "/profiles": ("profiles.html", show_profiles),
     "/profiles/{profile}": ("profile.html", show_profile),
+    "/queries": ("queries.html", show_queries),
     "/playground": ("playground.html", show_playground),
     "/trace": ("trace.html", show_trace),
     "/changes": ("changes.html", show_changes),
@@ -522,6 +534,7 @@ NAVIGATION = (
     ("/sources", "Sources"),
     ("/profiles", "Profiles"),
     ("/metadata", "Metadata"),
+    ("/queries", "Queries"),
     ("/playground", "Playground"),
     ("/trace", "Trace"),
     ("/changes", "Plans"),

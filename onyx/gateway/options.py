@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
@@ -21,6 +22,7 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     sessions_max       identities with connections to the network at a time
     unacknowledged_max deliveries that a stream of results gives before it ends, for whoever reads
                        it to say by Last-Event-ID how far they are
+    catalog            files of what providers offer to queries, for its page of them
     """
 
     body_bytes_max: int = 16 * 1024 * 1024
@@ -29,6 +31,7 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     streams_max: int = 128
     sessions_max: int = 64
     unacknowledged_max: int = 200
+    catalog: tuple[Path, ...] = ()
 
     @property
     def is_open(self) -> bool:

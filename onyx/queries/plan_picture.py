@@ -27,8 +27,9 @@ class _Box:
     below: list[_Box]
 
 
-def plan_svg(root: PlanNode) -> str:
-    """The picture as a text, light or dark as the reader's system is."""
+def plan_svg(root: PlanNode, *, styled: bool = True) -> str:
+    """The picture as a text, light or dark as the reader's system is; without ``styled`` as the
+    page is that it stands in."""
     boxes: list[_Box] = []
     top = _placed(root, 0, boxes)
     names = sorted({(box.node.site.name, box.node.site.uri) for box in boxes})
@@ -36,13 +37,13 @@ def plan_svg(root: PlanNode) -> str:
     parts = [*_legend(names, colours), *_lines(top)]
     for box in boxes:
         parts += _drawn(box, colours[box.node.site.uri])
-    body = "\n".join(parts)
+    body, style = "\n".join(parts), f"<style>{STYLE}</style>" if styled else ""
     legend = sum(36 + 6.6 * len(name) for name, _ in names)
     width = max(_left(max(box.x for box in boxes) + 1), GAP + legend)
     height = _upper(max(box.depth for box in boxes) + 1)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}">\n<style>{STYLE}</style>\n'
+        f'width="{width:.0f}" height="{height:.0f}">\n{style}\n'
         f'<rect class="paper" width="100%" height="100%" rx="8"/>\n{body}\n</svg>\n'
     )
 

@@ -28,7 +28,7 @@ ARGUMENTS = [
 ]
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 PAGES = ("/", "/brokers", "/brokers/B1", "/links/B1/B2", "/sources", "/profiles", "/playground",
-         "/trace", "/changes", "/dead", "/metadata", "/sign-in")  # fmt: skip
+         "/trace", "/changes", "/dead", "/metadata", "/queries", "/sign-in")  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
