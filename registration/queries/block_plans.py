@@ -26,10 +26,10 @@ from registration.queries.join_plans import (
     sends,
 )
 from registration.queries.providers import Column, Function
-from registration.queries.query_graph import Output, QueryGraph
+from registration.queries.query_graph import Output, QueryGraph, bare, columns_in
 from registration.queries.query_plan import PlanNode
 from registration.queries.refusals import QueryRefused
-from registration.queries.selectivity import OTHER, Values, columns_in, groups, selectivity
+from registration.queries.selectivity import OTHER, Values, groups, selectivity
 
 ELEMENTS = 4.0
 """Of an array that is unnested, where nobody knows how many it has."""
@@ -90,7 +90,7 @@ class BlockPlans:
         self.values = {
             each.name: values
             for each in graph.select
-            if (values := self._values_of(_bare(each.text))) is not None
+            if (values := self._values_of(bare(each.text))) is not None
         }
         self.widths = {each.name: self._output_width(each) for each in graph.select}
         self.width = 8.0 + sum(self.widths.values())
@@ -314,7 +314,7 @@ class BlockPlans:
         return widths.get(column.name, width_of(column.type))
 
     def _output_width(self, output: Output) -> float:
-        name = _bare(output.text)
+        name = bare(output.text)
         return self._width_of(name) if name in self._columns else width_of(output.type)
 
     def _values_of(self, name: str) -> Values | None:
@@ -494,9 +494,3 @@ class BlockPlans:
             names = [each.name for each in functions]
             reason += f" and the code of {', '.join(dict.fromkeys(names))}"
         return self.places.no_plan(f"{reason} together", uris, self.places.sites)
-
-
-def _bare(text: str) -> str:
-    """The full name of a column, of a text that is nothing else, or ""."""
-    names = columns_in(text)
-    return names.pop() if len(names) == 1 and text == f"`{min(names)}`" else ""

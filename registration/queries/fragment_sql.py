@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from registration.queries.query_graph import QueryGraph, Unit
+from registration.queries.query_graph import QueryGraph, Unit, columns_in, quoted
 from registration.queries.query_plan import Fragment, PlanNode, Plug, Receive, Scan
 from registration.queries.refusals import QueryRefused
 
-_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 _JOINS = {
     "inner": "JOIN", "cross": "CROSS JOIN", "left": "LEFT JOIN", "full": "FULL JOIN",
     "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN",
@@ -33,7 +32,7 @@ def fragments_of(root: PlanNode, graph: QueryGraph) -> tuple[Fragment, ...]:
     else:
         rows = last.rows(root, graph)
         columns = zip(rows.columns, graph.select, strict=True)
-        said = (f"{_quoted(name)} AS {_quoted(each.name)}" for name, each in columns)
+        said = (f"{quoted(name)} AS {quoted(each.name)}" for name, each in columns)
         last.finish(f"SELECT {', '.join(said)} FROM {rows.name}")
     return tuple(made)
 
@@ -115,8 +114,8 @@ class _Maker:
         names: str = "",
     ) -> _Rows:
         name = name or f"t{len(self.tables)}"
-        self.tables.append(f"{_quoted(name)}{names} AS ({text})")
-        return _Rows(_quoted(name), columns, frozenset(done))
+        self.tables.append(f"{quoted(name)}{names} AS ({text})")
+        return _Rows(quoted(name), columns, frozenset(done))
 
     def _plug(self, node: PlanNode) -> str:
         """The name by which the fragment calls the node's function."""
@@ -141,7 +140,7 @@ class _Maker:
         """The columns of a unit by their full names; ``own``: what the table calls them."""
         columns = {f"{unit.alias}.{each.name}": each.type for each in unit.columns}
         said = (
-            f"{_quoted(own[each.name])} AS {_quoted(f'{unit.alias}.{each.name}')}"
+            f"{quoted(own[each.name])} AS {quoted(f'{unit.alias}.{each.name}')}"
             for each in unit.columns
         )
         return self._table(f"SELECT {', '.join(said)} FROM {table}", columns)
@@ -159,12 +158,12 @@ class _Maker:
         step = graph.steps[node.index]
         columns = below.columns | {each.name: each.type for each in step.columns}
         done = below.done | {("step", node.index)}
-        made = ", ".join(_quoted(each.name) for each in step.columns)
+        made = ", ".join(quoted(each.name) for each in step.columns)
         if node.function is None:
             outer = "OUTER " if step.outer else ""
             text = f"SELECT * FROM {below.name} LATERAL VIEW {outer}{step.text} made AS {made}"
         else:
-            called = len(_quoted(step.alternatives[0].name))
+            called = len(quoted(step.alternatives[0].name))
             call = f"{self._plug(node)}{step.text[called:]}"
             text = f"SELECT *, {call} AS {made} FROM {below.name}"
         return self._table(text, columns, done)
@@ -175,7 +174,7 @@ class _Maker:
         if node.kind == "filter":
             unit = graph.units[graph.outer[node.index][2].bit_length() - 1]
             own = {f"{unit.alias}.{each.name}": each.name for each in unit.columns}
-            said = (f"{_quoted(full)} AS {_quoted(name)}" for full, name in own.items())
+            said = (f"{quoted(full)} AS {quoted(name)}" for full, name in own.items())
             text = f"SELECT {', '.join(said)} FROM {right.name}"
             self._table(text, {}, name=unit.alias)
             return _Rows(left.name, left.columns, done | {("outer", node.index)})
@@ -194,7 +193,7 @@ class _Maker:
 
     def _union(self, node: PlanNode, graph: QueryGraph) -> _Rows:
         parts = [self.rows(each, graph) for each in node.inputs]
-        said = (f"SELECT {', '.join(map(_quoted, p.columns))} FROM {p.name}" for p in parts)
+        said = (f"SELECT {', '.join(map(quoted, p.columns))} FROM {p.name}" for p in parts)
         return self._table(f" {graph.combine.upper()} ".join(said), parts[0].columns)
 
     def _project(self, below: _Rows, graph: QueryGraph) -> _Rows:
@@ -219,8 +218,7 @@ class _Maker:
                 hint = "give it one by CAST(… AS type)"
                 raise QueryRefused("forbidden-sql", reason, hint=hint)
         said = (
-            f"CAST({_quoted(name)} AS {type_}) AS {_quoted(name)}"
-            for name, type_ in columns.items()
+            f"CAST({quoted(name)} AS {type_}) AS {quoted(name)}" for name, type_ in columns.items()
         )
         number = maker.finish(f"SELECT {', '.join(said)} FROM {rows.name}")
         view = f"r{number}"
@@ -230,7 +228,7 @@ class _Maker:
 
 def _selected(below: _Rows, graph: QueryGraph) -> str:
     """The root of a block: its output columns with all that stands around them."""
-    outputs = (f"{each.text} AS {_quoted(each.name)}" for each in graph.select)
+    outputs = (f"{each.text} AS {quoted(each.name)}" for each in graph.select)
     distinct = "DISTINCT " if graph.distinct else ""
     text = f"SELECT {distinct}{', '.join(outputs)} FROM {below.name}"
     if graph.group:
@@ -254,14 +252,10 @@ def _wanted(rows: _Rows, graph: QueryGraph) -> set[str]:
         ("outer", [each[3] for each in graph.outer]),
     ):
         texts += (text for place, text in enumerate(found) if (kind, place) not in rows.done)
-    wanted = {name.replace("``", "`") for text in texts for name in _QUOTED.findall(text)}
+    wanted = {name for text in texts for name in columns_in(text)}
     views = (graph.units[right.bit_length() - 1] for kind, _, right, _ in graph.outer
              if kind == "filter")  # fmt: skip
     wanted |= {f"{unit.alias}.{each.name}" for unit in views for each in unit.columns}
     if graph.combine:
         wanted |= rows.columns.keys()
     return wanted
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

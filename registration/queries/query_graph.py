@@ -11,9 +11,27 @@ rows that have the columns.  Texts are printed from the checked tree.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from registration.queries.providers import Column, Function, Relation
+
+_STRING_OR_NAME = re.compile(r"'(?:[^'\\]|\\.)*'|`((?:[^`]|``)+)`", re.DOTALL)
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def columns_in(text: str) -> set[str]:
+    """The full names in a text."""
+    return {name.replace("``", "`") for name in _STRING_OR_NAME.findall(text) if name}
+
+
+def bare(text: str) -> str:
+    """The full name of a column, of a text that is nothing else, or ""."""
+    names = columns_in(text)
+    return names.pop() if len(names) == 1 and text == quoted(min(names)) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ range a third, columns of two relations are equal as if the larger relation had 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +14,12 @@ import sqlglot
 from sqlglot import expressions as sql
 
 from registration.queries.providers import Column
+from registration.queries.query_graph import bare
 
 EQUAL, RANGE, LIKE, NULL, OTHER = 0.1, 1 / 3, 0.1, 0.05, 1 / 3
 GROUPS = 0.1
 """Groups by row, where nobody knows how many values the columns have."""
 _LEAST = 1e-9
-
-_NAME = re.compile(r"`((?:[^`]|``)+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,6 @@ ValuesOf = Callable[[str], Values | None]
 """Of a full name, ``alias.column``; None where nothing is known (of a result of a function)."""
 
 
-def columns_in(text: str) -> set[str]:
-    """The names in backticks in a text of SQL, without them: full names of columns are so."""
-    return {name.replace("``", "`") for name in _NAME.findall(text)}
-
-
 def selectivity(text: str, values_of: ValuesOf) -> float:
     """The share of rows, above 0 and at most 1, for which a predicate is true."""
     try:
@@ -59,8 +52,7 @@ def groups(rows: float, columns: Iterable[str], values_of: ValuesOf) -> float:
     known = 1.0
     guess = False
     for text in columns:
-        name = columns_in(text)
-        values = values_of(name.pop()) if _NAME.fullmatch(text) else None
+        values = values_of(bare(text))
         if values is None or values.distinct is None:
             guess = True
         else:

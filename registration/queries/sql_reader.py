@@ -16,7 +16,7 @@ from functools import partial
 from sqlglot import exp
 
 from registration.queries.providers import Column, Market
-from registration.queries.query_graph import Output, Predicate, QueryGraph, Step, Unit
+from registration.queries.query_graph import Output, Predicate, QueryGraph, Step, Unit, quoted
 from registration.queries.sql_functions import AGGREGATES, GENERATORS
 from registration.queries.sql_language import (
     QuerySql,
@@ -57,13 +57,13 @@ class _FlatGenerator(QuerySql.Generator):  # type: ignore[misc,valid-type]
     def column_sql(self, expression: exp.Column) -> str:
         full = expression.meta.get("full", ())
         if not full:
-            return _quoted(expression.name)
-        said = ", ".join(map(_quoted, full))
+            return quoted(expression.name)
+        said = ", ".join(map(quoted, full))
         return said if len(full) == 1 else f"coalesce({said})"
 
     def anonymous_sql(self, expression: exp.Anonymous) -> str:
         made = expression.meta.get("step")
-        return _quoted(made) if made else str(super().anonymous_sql(expression))
+        return quoted(made) if made else str(super().anonymous_sql(expression))
 
 
 class _Flat(QuerySql):
@@ -72,10 +72,6 @@ class _Flat(QuerySql):
 
 def _output(name: str, type_: str, text: Callable[[], str]) -> Output:
     return Output(name, type_, text())
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _flat(node: exp.Expr) -> str:
@@ -212,7 +208,7 @@ class _Reader:
             return [partial(_flat, value)]
         unit = self._names.new_unit(value.name)
         step = self._unnest(value, unit, value.meta["columns"], block)
-        return [partial(_quoted, column.name) for column in step.columns]
+        return [partial(quoted, column.name) for column in step.columns]
 
     def _finished(self, block: _Block, select: list[Output], **parts: object) -> QueryGraph:
         predicates = [self._predicate(each, block) for each in block.conditions]
@@ -251,7 +247,7 @@ class _Reader:
             units.append(Unit(alias, tuple(columns), block=graph))
         first = units[0]
         typed = zip(node.meta["names"], node.meta["outputs"], first.columns, strict=True)
-        select = [Output(name, t, _quoted(f"{first.alias}.{c.name}")) for name, t, c in typed]
+        select = [Output(name, t, quoted(f"{first.alias}.{c.name}")) for name, t, c in typed]
         kind = type(node).__name__.lower() + ("" if node.args.get("distinct") else " all")
         block = _Block(units)
         return self._finished(block, select, combine=kind, **_tail(node))
@@ -363,7 +359,7 @@ class _Reader:
             for each in unit.columns
         ]
         columns += (column for step in block.steps for column in step.columns)
-        select = [Output(each.name, each.type, _quoted(each.name)) for each in columns]
+        select = [Output(each.name, each.type, quoted(each.name)) for each in columns]
         return self._finished(block, select), tuple(columns)
 
     # steps
@@ -408,7 +404,7 @@ class _Reader:
                 raise self._text.refuse("forbidden-sql", reason, call)
             alternatives = self._names.functions(call)
             name = alternatives[0].name
-            text = f"{_quoted(name)}({', '.join(map(_flat, call.expressions))})"
+            text = f"{quoted(name)}({', '.join(map(_flat, call.expressions))})"
             place = block.made.get(text)
             if place is None:
                 units, steps = block.bits(call.expressions)

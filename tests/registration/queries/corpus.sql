@@ -94,4 +94,5 @@ FROM A.R SELECT id WHERE k = 1;
 SELECT r.id FROM A.R r JOIN A.S s ON (r.id = s.id AND r.k = s.k) OR r.name = s.name;
 SELECT sum(big) AS b, sum(f) AS f, avg(big) AS a, max(f) AS mf, big + x AS n FROM B.U GROUP BY big + x;
 SELECT from_json('{"a": 1}', 'a INT').a AS a, get_json_object('{"a": 1}', '$.a') AS g, to_json(named_struct('a', id)) AS j FROM A.R;
-SELECT lower(name) AS n, count(*) FROM A.R WHERE length(name) > 0 GROUP BY lower(name) ORDER BY count(*) DESC, n
+SELECT lower(name) AS n, count(*) FROM A.R WHERE length(name) > 0 GROUP BY lower(name) ORDER BY count(*) DESC, n;
+SELECT concat(r.name, '`', s.name) n FROM A.R r JOIN A.S s ON r.id = s.id WHERE r.name <> '`'

@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 from registration.queries.providers import Column
+from registration.queries.query_graph import columns_in
 from registration.queries.selectivity import (
     EQUAL,
     OTHER,
     RANGE,
     Values,
-    columns_in,
     groups,
     selectivity,
 )
@@ -94,3 +94,4 @@ def test_groups_are_as_many_as_the_values_of_their_columns() -> None:
 def test_the_columns_of_a_text_are_found() -> None:
     assert columns_in("`a.b` + f(`c.d e`, `g``.h`) - 1.5") == {"a.b", "c.d e", "g`.h"}
     assert columns_in("count(1)") == set()
+    assert columns_in(r"concat(`r.a`, '`', `r.b`, 'it\'s \\', `r.c`)") == {"r.a", "r.b", "r.c"}
