@@ -1573,9 +1573,6 @@ cdef class Operator:
     def value_at(self, node: int) -> Value:
         return self.value(node)
 
-    def holds_at(self, node: int) -> bool:
-        return self.holds(node)
-
     def atom_at(self, node: int) -> Atom | None:
         return self.atom(node)
 
@@ -5396,18 +5393,6 @@ cdef class OperatorTable:
                 self._answers[key] = answer
             self._spent[number] = scratch.visits
         return answer
-
-    def holds_at(self, number: int, place: int) -> bool:
-        """Whether a condition on position() alone holds at a place; one that raises an error does
-        not."""
-        cdef Operator asked = self._operators[number]
-        self.scratch.restart()
-        self.scratch.position = place
-        self.visits += 1
-        try:
-            return asked.holds(ROOT)
-        except DynamicError:
-            return False
 
     cdef object compute(self, int number, int element, int items):
         """The atomic values that an expression has of an element, as far as they count; None where
