@@ -7,7 +7,6 @@ that everybody with the network's authority certificate can check it.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Container
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
@@ -26,6 +25,10 @@ from onyx.identity.sealing import open_sealed
 from overlay.link.principal import Principal
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
+_UNREADABLE = (
+    *(ValueError, TypeError, UnsupportedAlgorithm),
+    *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
+)  # raised for bytes that are no certificate, key or signature
 
 
 class Signature(NamedTuple):
@@ -122,7 +125,7 @@ class SignatureCheck:
             key.verify(base64.b64decode(signature.value), data, _ECDSA)
         except InvalidSignature:
             raise NotAuthenticated("the signature is of another text") from None
-        except (ValueError, TypeError, AssertionError, binascii.Error) as error:
+        except (*_UNREADABLE, AssertionError) as error:
             raise NotAuthenticated(f"no signature: {error}") from None
         return principal
 
@@ -135,7 +138,7 @@ class SignatureCheck:
             principal = _principal(certificate)
         except InvalidSignature:
             raise NotAuthenticated("the certificate is of another authority") from None
-        except (ValueError, TypeError) as error:
+        except _UNREADABLE as error:
             raise NotAuthenticated(f"no certificate: {error}") from None
         if (
             not certificate.not_valid_before_utc

@@ -91,7 +91,7 @@ def test_a_plan_of_nobody_is_anonymous_and_of_strangers_refused(
     assert place.gate.order(seal(order(), None))[1] is None
     (tmp_path / "elsewhere").mkdir()
     stranger = Place(tmp_path / "elsewhere").signer
-    assert "another text or authority" in place.refusal(seal(order(), stranger))
+    assert "of another authority" in place.refusal(seal(order(), stranger))
 
 
 def test_a_certificate_that_is_revoked_later_counts_from_then_on(place: Place) -> None:
