@@ -7,6 +7,7 @@ that everybody with the network's authority certificate can check it.
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 from collections.abc import Container
 from datetime import UTC, datetime
@@ -25,10 +26,12 @@ from onyx.identity.sealing import open_sealed
 from overlay.link.principal import Principal
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
-_UNREADABLE = (
-    *(ValueError, TypeError, UnsupportedAlgorithm),
-    *(x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType),
-)  # raised for bytes that are no certificate, key or signature
+_NO_SIGNATURE = (
+    *(ValueError, TypeError, AssertionError, LookupError, binascii.Error, UnsupportedAlgorithm),
+    *(x509.InvalidVersion, x509.ExtensionNotFound, x509.DuplicateExtension),
+    x509.UnsupportedGeneralNameType,
+)
+"""Errors of texts that hold no certificate, or no signature."""
 
 
 class Signature(NamedTuple):
@@ -106,7 +109,7 @@ class SignatureCheck:
         as the authority's own file is.  NotAuthenticated where there is none."""
         try:
             self._authority = x509.load_pem_x509_certificates(authority)[-1]
-        except ValueError as error:
+        except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate of an authority: {error}") from None
         self._revoked = revoked
 
@@ -125,7 +128,7 @@ class SignatureCheck:
             key.verify(base64.b64decode(signature.value), data, _ECDSA)
         except InvalidSignature:
             raise NotAuthenticated("the signature is of another text") from None
-        except (*_UNREADABLE, AssertionError) as error:
+        except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no signature: {error}") from None
         return principal
 
@@ -138,7 +141,7 @@ class SignatureCheck:
             principal = _principal(certificate)
         except InvalidSignature:
             raise NotAuthenticated("the certificate is of another authority") from None
-        except _UNREADABLE as error:
+        except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate: {error}") from None
         if (
             not certificate.not_valid_before_utc

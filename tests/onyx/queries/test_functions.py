@@ -263,7 +263,7 @@ def test_a_certified_plan_takes_functions_with_a_good_report_alone(
     good = SignedReport.make(passed, Signer(credentials)).text
     reports = {
         "": good,
-        "is of another text or authority": SignedReport.make(passed, Signer(stranger)).text,
+        "is of another authority": SignedReport.make(passed, Signer(stranger)).text,
         "is not signed": "",
         "its report says: it fell": SignedReport.make(
             replace(passed, problems=("it fell",)), Signer(credentials)
