@@ -337,8 +337,14 @@ class Compiler:
     def _calls_back(self, expression: ast.Expression) -> bool:
         """Whether it may call the function that is being compiled.  A shared operator has a
         compiler of its own, which would compile that function again, and so on."""
-        parts = expression.within() if self._is_within else ()
-        return any(isinstance(one, ast.UserCall) and not one.is_variable for one in parts)
+        waiting = [expression] if self._is_within else []
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, ast.UserCall):
+                waiting += (*part.same_focus(), *part.new_focus())
+            elif not part.is_variable:
+                return True
+        return False
 
     def _variable(self) -> op.Variable:
         self._cells.append(op.Variable())
