@@ -62,6 +62,8 @@ FLWOR = (
     "for $i in //{0} where $i/@k = $i/preceding::{1}/@k return <n>{{string($i/@n)}}</n>",
     "for $i in //{0}, $j in $i/{1} where //{1}[@k = $i/@k]/@n = $j/@n return <n>{{$j/@n}}</n>",
     "for $v in distinct-values(//{0}/@k) where count(//{1}[@k = $v]) = 1 return <n>{{$v}}</n>",
+    "let $m := (/) let $s := $m//{1} for $i in //{0}, $j in $s where $i/@k = $j/@k return $j",
+    "let $s := //{1}[2] for $i in //{0}, $j in $s/{0} where $j/@k = $i/@k return <n>{{$j/@n}}</n>",
 )
 
 
@@ -92,6 +94,7 @@ for $i in //item where count(//item[@no = $i/@no]) > 1 return <twice/>
 for $i in //item where $i/@no = ($i/preceding::item | $i/following::item)/@no return <twice/>
 for $a in //item, $b in //item where $a/@no = $b/@ref return <r/>
 for $v in distinct-values(//item/v) let $g := //item[v = $v] where count($g) > 1 return <r/>
+let $o := //order let $s := $o/item for $i in //item for $t in $s where $t/@no = $i/@ref return <r/>
 for $i in //item return if (count(//item[@no = $i/@no]) > 1) then <x/> else ()
 """.strip().splitlines()
 

@@ -776,12 +776,15 @@ class Compiler:
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
         if isinstance(clause, ast.ForClause) and not (clause.position or self._strict):
             parts = _conditions_on(clause.variable, others, scope)
-            value = _looked_up(clause.variable, value, parts, scope)
+            ranged = self._from_message(value, scope)
+            if (found := _looked_up(clause.variable, ranged, parts, scope)) is not ranged:
+                value = found
         source, variable = self._bound(value, None, scope, is_let=is_let)
         inner = {**scope, clause.variable: variable}
         if isinstance(clause, ast.LetClause):
-            if isinstance(value, ast.PathExpression) and value.origin is ast.Origin.MESSAGE:
-                self._lets[id(variable)] = value
+            said = self._from_message(value, scope)
+            if isinstance(said, ast.PathExpression) and said.origin is ast.Origin.MESSAGE:
+                self._lets[id(variable)] = said
             rest = self._tuples(tuple(others), inner, end)
             return self._tried(op.Let(self._scratch, variable, source, rest))
         place = self._items() if clause.position else None
@@ -789,6 +792,16 @@ class Compiler:
             inner[clause.position] = place
         rest = self._tuples(tuple(others), inner, end)
         return self._tried(op.Binding(self._scratch, variable, source, rest, place))
+
+    def _from_message(self, path: ast.Expression, scope: Scope) -> ast.Expression:
+        """``$v/…`` as the path from the message that it is where ``let`` binds ``$v`` to one."""
+        if not isinstance(path, ast.PathExpression) or path.origin is not ast.Origin.VARIABLE:
+            return path
+        said = self._lets.get(id(scope.get(path.variable)))
+        is_filtered = bool(path.steps) and path.steps[0].is_self
+        if said is None or is_filtered or said.free_variables():
+            return path
+        return replace(said, steps=(*said.steps, *path.steps))
 
     def _bound(
         self,
