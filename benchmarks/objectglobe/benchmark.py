@@ -11,6 +11,7 @@ from collections.abc import Callable
 from benchmarks.benchmark import Benchmark, positive
 from benchmarks.objectglobe.budgets import measure_budgets
 from benchmarks.objectglobe.estimating import measure_estimates
+from benchmarks.objectglobe.executing import measure_executing
 from benchmarks.objectglobe.lookup import measure_lookup
 from benchmarks.objectglobe.planning import measure_planning
 from benchmarks.objectglobe.sandboxed import measure_sandbox
@@ -22,6 +23,7 @@ PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
     "sandbox": measure_sandbox,
     "estimates": measure_estimates,
     "budgets": measure_budgets,
+    "executing": measure_executing,
 }
 
 

@@ -273,9 +273,8 @@ def query_session(session: Session) -> Session:
 def _plug(session: Session, name: str, work: Work) -> None:
     """Make a scalar function known to the session."""
     if work.function.kind == "scalar":
-        functions = import_module("pyspark.sql.functions")
-        kind = functions.ArrowUDFType.SCALAR_ITER
-        made = functions.arrow_udf(scalar_function(work), work.function.outputs[0][1], kind)
+        arrow_udf = import_module("pyspark.sql.functions").arrow_udf
+        made = arrow_udf(scalar_function(work), work.function.outputs[0][1])
         session.udf.register(name, made)
 
 

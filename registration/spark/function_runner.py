@@ -349,7 +349,8 @@ def _run_kept(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def scalar_function(work: Work) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """For ``arrow_udf`` of kind SCALAR_ITER: arrays of the inputs to arrays of the result."""
+    """For ``arrow_udf``, which reads from the annotations that iterators come: arrays of the inputs
+    to arrays of the result."""
     names = [name for name, _ in work.function.inputs]
 
     def columns(given: Iterator[Any]) -> Iterator[pa.RecordBatch]:
@@ -361,6 +362,7 @@ def scalar_function(work: Work) -> Callable[[Iterator[Any]], Iterator[Any]]:
         for batch in _run_kept(work, columns(given)):
             yield batch.column(0)
 
+    apply.__annotations__ = dict.fromkeys(("given", "return"), Iterator[pa.Array])
     return apply
 
 
