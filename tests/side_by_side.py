@@ -1,11 +1,12 @@
 """Which tests stay together when several processes share them (``pytest -n``, ``make test``).
 
 A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark are
-one process's work, whose session all of them share.  Files that need a network of processes are
-another's, so that no two of these networks are up side by side.  Tests of faults, which wait more
-than they work, are a third's.  These three groups are begun first, as they take longest, then other
-files with slow tests.  Simulations, each test from its own seeds, come last and go wherever there
-is time, so that all processes are done at the same time.
+one process's work, whose session all of them share; files with sessions of their own, or Spark in
+processes that they start, are another's.  Files that need a network of processes are a third's, so
+that no two of these networks are up side by side.  Tests of faults, which wait more than they work,
+are a fourth's.  These groups are begun first, as they take longest, then other files with slow
+tests.  Simulations, each test from its own seeds, come last and go wherever there is time, so that
+all processes are done at the same time.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+SESSIONS = (
+    *(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql")),
+    "tests/onyx/queries/test_session.py",
+)
+"""Their sessions have settings of their own: a process that has one shares no other."""
 TOGETHER = {  # each file belongs to the first that names it
+    "sessions": (
+        *(*SESSIONS, "tests/onyx/queries/test_figure1.py", "tests/onyx/test_auto_planning.py"),
+        "tests/registration/spark/test_sent_code.py",
+    ),
     "spark": (
         *("tests/onyx/spark/", "tests/registration/spark/"),
-        *("tests/onyx/queries/test_figure1", "tests/onyx/queries/test_session"),
-        *(f"tests/onyx/test_{each}.py" for each in ("archives", "auto_planning", "cli_planning")),
+        *(f"tests/onyx/test_{each}.py" for each in ("archives", "cli_planning")),
     ),
     "processes": ("tests/onyx/test_", "tests/benchmarks/test_network.py"),
     "faults": ("tests/survival/",),
 }
 APART = ("tests/simulation/",)
-FIRST = (
-    *(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql")),
-    "tests/onyx/queries/test_session.py",
-)
-"""Of their group: their sessions have settings of their own, and end before the shared one begins.
-"""
 
 
 def longest_first(items: list[pytest.Item]) -> None:
@@ -41,7 +44,7 @@ def longest_first(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> tuple[int, bool]:
         group = _group(item.nodeid)
         if group in groups:
-            return groups.index(group) - len(groups), not item.nodeid.startswith(FIRST)
+            return groups.index(group) - len(groups), not item.nodeid.startswith(SESSIONS)
         return 2 if group == item.nodeid else not item.get_closest_marker("slow"), True
 
     items.sort(key=rank)

@@ -119,8 +119,10 @@ def test_a_function_without_an_end_is_a_limit(function: str) -> None:
             b"<r>3</r>",
         ),
         (
-            "declare variable $v := <v/>; "
-            "declare function local:f() { ($v, if (//none) then local:f() else $v)/. };",
+            (
+                "declare variable $v := <v/>; "
+                "declare function local:f() { ($v, if (//none) then local:f() else $v)/. };"
+            ),
             b"<r><v/></r>",
         ),
     ],

@@ -76,6 +76,8 @@ def _asked(market: Path, *more: str, query: str = QUERY) -> subprocess.Completed
     until = monotonic() + _GIVEN_UP_SECONDS
     with suppress(ProcessLookupError):
         while monotonic() < until:
+            with suppress(ChildProcessError):  # orphans of tests are this process's to wait for
+                os.waitpid(-process.pid, os.WNOHANG)
             os.killpg(process.pid, 0)
             sleep(0.05)
         raise AssertionError(f"processes of the group {process.pid} are left")

@@ -245,7 +245,7 @@ def test_the_commands(folder: Path, credentials: Path, tmp_path: Path, capsys: A
     assert main(["function", "validate", zipped, *reference, *cost]) == EXIT_OK
     assert "a q:ValidationReport" in report.read_text()
     (tmp_path / "reference.py").write_text(UPPER.replace("upper()", "lower()"))
-    assert main(["function", "validate", zipped, *reference, "--load-rows", "10"]) == EXIT_DATA
+    assert main(["function", "validate", zipped, *reference, *cost]) == EXIT_DATA
     assert "the reference gives" in capsys.readouterr().out
 
 

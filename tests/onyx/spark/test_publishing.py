@@ -290,7 +290,7 @@ parts = [Staged("query", "0") for _ in range(3)]
 for number, part in enumerate(parts):
     batch = pyarrow.RecordBatch.from_arrays([pyarrow.array(texts[number::3])], ["message"])
     with _Stage(part, "a partition") as stage:
-        for row in _rows_of(batch, keyed=False):
+        for row in rows_of(batch, keyed=False):
             stage.add(row)
 print("staged", flush=True)
 writer.commit(parts, 0)
