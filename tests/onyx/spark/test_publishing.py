@@ -281,7 +281,7 @@ COMMIT = """
 import json, random, sys
 import pyarrow
 from pyspark.sql.types import StructType
-from onyx.spark.publishing import Publishing, Staged, _rows_of, _Stage
+from onyx.spark.publishing import Publishing, Staged, _Stage, rows_of
 options, texts, seed = json.loads(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])
 schema = StructType().add("message", "string")
 writer = Publishing(options, schema, overwrite=False, is_stream=True)
