@@ -23,10 +23,7 @@ SESSIONS = (
 )
 """Their sessions have settings of their own: a process that has one shares no other."""
 TOGETHER = {  # each file belongs to the first that names it
-    "sessions": (
-        *(*SESSIONS, "tests/onyx/queries/test_figure1.py", "tests/onyx/test_auto_planning.py"),
-        "tests/registration/spark/test_sent_code.py",
-    ),
+    "sessions": (*SESSIONS, "tests/onyx/queries/test_figure1.py"),
     "spark": (
         *("tests/onyx/spark/", "tests/registration/spark/"),
         *(f"tests/onyx/test_{each}.py" for each in ("archives", "cli_planning")),

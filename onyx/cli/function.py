@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from onyx.cli.spark_options import add_spark_arguments, open_spark
 from onyx.cli.values import tell_of
@@ -207,11 +207,9 @@ def _samples(file: Path, archive: FunctionArchive) -> list[Any]:
 
 def _loaded(reference: str) -> Callable[..., Any]:
     file, _, name = reference.rpartition(":")
-    found = util.spec_from_file_location("reference", file)
-    if not file or found is None or found.loader is None or not Path(file).is_file():
+    if not (file.endswith(".py") and Path(file).is_file()):
         raise UsageError(f"--reference {reference}: expected FILE.py:NAME")
-    module = util.module_from_spec(found)
-    found.loader.exec_module(module)
-    if not hasattr(module, name):
+    found = runpy.run_path(file, run_name="reference")  # as it is now: no compiled file is older
+    if name not in found:
         raise UsageError(f"--reference {reference}: {file} has no {name}")
-    return getattr(module, name)
+    return cast("Callable[..., Any]", found[name])

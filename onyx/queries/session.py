@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 PLANNED_AGAIN = 3
+_REFUSED = msgspec.json.Decoder(Refused)  # made once: signatures.py says why
 ELSEWHERE = (
     "provider-away",
     "no-resources",
@@ -269,7 +270,7 @@ def _plug(peer: Peer, sealed: bytes) -> None:
         answer = asked(peer, "plug", sealed)
     except QueryStopped as away:
         raise _SiteMissing(peer.uri, away) from None
-    refused = msgspec.json.decode(answer, type=Refused)
+    refused = _REFUSED.decode(answer)
     if refused.fault is not None:
         fault = refused.fault
         reason = f"{peer.address}: {fault.reason}"

@@ -59,6 +59,12 @@ class _Sealed(msgspec.Struct, frozen=True):
     signature: Signature | None
 
 
+# Made once: msgspec ends the process where two threads ask it for a decoder of one dataclass first.
+_SEALED = msgspec.json.Decoder(_Sealed)
+_ORDER = msgspec.json.Decoder(Order)
+_TICKET = msgspec.json.Decoder(tuple[str, int])
+
+
 def seal(order: Order, signer: Signer | None) -> bytes:
     """The text of a query plan with its signature; ``signer`` None: of nobody."""
     text = msgspec.json.encode(order)
@@ -85,8 +91,8 @@ class Gate:
 
     def order(self, sealed: bytes) -> tuple[Order, Principal | None]:
         """A query plan and whose it is.  QueryRefused ``bad-signature``."""
-        found = _decoded(sealed, _Sealed)
-        order = _decoded(found.text, Order)
+        found = _decoded(sealed, _SEALED)
+        order = _decoded(found.text, _ORDER)
         principal = self._signed(_plan(found.text), found.signature)
         now = time()
         if not now - GOOD_SECONDS <= order.issued <= now + SKEW_SECONDS:
@@ -105,8 +111,8 @@ class Gate:
 
     def ticket(self, sealed: bytes) -> tuple[str, int, Principal | None]:
         """Query, fragment, and who wants its rows.  QueryRefused ``bad-signature``."""
-        found = _decoded(sealed, _Sealed)
-        query, number = _decoded(found.text, tuple[str, int])
+        found = _decoded(sealed, _SEALED)
+        query, number = _decoded(found.text, _TICKET)
         return query, number, self._signed(_ticket(found.text), found.signature)
 
     def _signed(self, text: bytes, signature: Signature | None) -> Principal | None:
@@ -126,9 +132,9 @@ def _ticket(text: bytes) -> bytes:
     return b"onyx ticket\n" + text
 
 
-def _decoded(text: bytes, kind: type[R]) -> R:
+def _decoded(text: bytes, decoder: msgspec.json.Decoder[R]) -> R:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _bad(f"no query plan: {error}") from None
 
