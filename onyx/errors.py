@@ -33,7 +33,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
     code: (exit_code, status)
     for exit_code, status, codes in (
         (EXIT_USAGE, 400, "usage"),
-        (EXIT_DATA, 400, "bad-argument bad-event-id bad-json no-tokens undecodable"),
+        (EXIT_DATA, 400, "bad-argument bad-event-id bad-json bad-request no-tokens undecodable"),
         (EXIT_NO_PERMISSION, 401, "not-authenticated"),
         (EXIT_NO_PERMISSION, 403, "cross-site not-allowed not-authorised other-owner"),
         (EXIT_DATA, 404, "not-found unknown-backtest unknown-broker unknown-letter unknown-link"),
@@ -41,6 +41,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_DATA, 404, "unknown-statistics unknown-taxonomy unknown-token unknown-verb"),
         (EXIT_DATA, 404, "no-such-document no-such-repository no-such-resource no-such-rule"),
         (EXIT_DATA, 405, "method-not-allowed"),
+        (EXIT_DATA, 408, "too-slow"),
         (EXIT_DATA, 409, "ambiguous-name change-under-way other-content replaced rule-in-use"),
         (EXIT_DATA, 413, "too-long"),
         (EXIT_DATA, 415, "bad-media-type content-encoding media-type unknown-charset"),

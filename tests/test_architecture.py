@@ -214,7 +214,7 @@ SHARED = {
     *("away", "branches", "broker", "bytes", "bytes_saved", "changes", "cut", "data", "down"),
     *("entries", "failed", "format", "last", "links", "measured", "messages", "no_graph", "node"),
     *("needs", "online", "plan"),
-    *("profiles", "query", "refused", "registration", "sources", "time", "transformation"),
+    *("profiles", "query", "refused", "registration", "sources", "state", "time", "transformation"),
     "version",
 }
 

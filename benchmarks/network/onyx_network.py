@@ -26,11 +26,12 @@ _START_SECONDS = 60.0
 
 class OnyxNetwork:
     """A network that is up: ``registration`` and ``broker``, the first, are "host:port", ``pid``
-    the broker's process, another one after ``kill_broker``."""
+    the broker's process, another one after ``kill_broker``, ``gateway`` its URL where one was
+    asked for."""
 
     def __init__(self, launcher: Helper, directory: Path) -> None:
         self.registration = ""
-        self.broker = ""
+        self.broker = self.gateway = ""
         self.pid = 0
         self._pids: dict[str, int] = {}
         self._launcher = launcher
@@ -40,6 +41,7 @@ class OnyxNetwork:
         """Until everything is ready."""
         up = await self._event("up")
         self.registration, self.broker = up["registration"], up["brokers"][BROKER]
+        self.gateway = up.get("gateway") or ""
         self.pid = up["pids"][BROKER]
         self._pids = dict(up["pids"])
 

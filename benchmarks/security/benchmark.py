@@ -2,17 +2,17 @@
 
 Networks of one broker are started as ``onyx up`` starts them, and killed with the run.
 
-=================  ===============================================================================
-tls_ratio          processor time of the broker for a message of 2 KB, published, accepted and
-                   taken by one user, with TLS over without; runs in turn, the median of each
-handshakes_per_s   that a core of the broker does: one over the processor time of one
-preauth_bytes      that the broker holds for a connection until it is known whose it is, of the
-                   worst of the strangers (strangers.py), so many at once
-preauth_seconds    until such a connection is ended, of the worst
-idle_bytes         that it holds for a connection of a client that has said hello and no more
-neighbour_p99_ms   of another user's deliveries, one at a time, while a hostile profile meets the
-                   same messages; the worst of all of them, each alone
-=================  ===============================================================================
+* `tls_ratio`: processor time of the broker for a message of 2 KB, published, accepted and taken by
+  one user, with TLS over without; runs in turn, the median of each
+* `handshakes_per_s`: that a core of the broker does: one over the processor time of one
+* `preauth_bytes`: that the broker holds for a connection until it is known whose it is, of the
+  worst of the strangers (strangers.py), so many at once
+* `preauth_seconds`: until such a connection is ended, of the worst
+* `idle_bytes`: that it holds for a connection of a client that has said hello and no more
+* `neighbour_p99_ms`: of another user's deliveries, one at a time, while a hostile profile meets the
+  same messages; the worst of all of them, each alone
+* `gateway_newcomers_refused`: of clients that ask the gateway for the list of profiles, each on a
+  connection of its own, beside connections that say nothing and requests whose bodies never come
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ import argparse
 import socket
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
+from urllib.parse import urlsplit
 
 import trio
 
@@ -34,7 +37,7 @@ from benchmarks.network.onyx_network import OnyxNetwork, onyx_network, publish, 
 from benchmarks.network.processor import allow_many_files
 from benchmarks.report import Report
 from benchmarks.samples import percentile
-from benchmarks.security.strangers import STRANGERS, resident_bytes, seconds_until_closed
+from benchmarks.security.strangers import STRANGERS, resident_bytes, seconds_until_closed, silent
 from formats.kernel import build_info
 from onyx import User
 from onyx.identity.known_networks import credentials_for
@@ -45,6 +48,11 @@ from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 
 MESSAGE_BYTES = 2_000
 _SECONDS = 120.0
+CROWD_STEP = 16
+NO_BODY = (
+    b"POST /v1/profiles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 9\r\n\r\n{"
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +65,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--idle", 1_024, "connections of clients"),
         ("--hostile", len(HOSTILE), "profiles, the first of them"),
         ("--deliveries", 40, "of the neighbour, beside each"),
+        ("--silent", 1_024, "connections to the gateway that say nothing"),
+        ("--bodies", 512, "requests to the gateway whose bodies never come"),
     ):
         help_text = f"{text} (default: {default:,})"
         parser.add_argument(name, metavar="N", type=positive, default=default, help=help_text)
@@ -91,6 +101,8 @@ async def _run(options: argparse.Namespace, directory: Path, report: Report) -> 
         await _measure_idle(network, options.idle, report)
     async with onyx_network(directory / "neighbour") as network:
         await _measure_neighbour(network, options, report)
+    async with onyx_network(directory / "gateway", 1, "--gateway", "127.0.0.1:0") as network:
+        await trio.to_thread.run_sync(_measure_gateway, network, options, report)
 
 
 async def _measure_tls(options: argparse.Namespace, directory: Path, report: Report) -> None:
@@ -233,6 +245,36 @@ async def _measure_neighbour(
     report.remark(f"the worst is: {max(worst, key=lambda name: worst[name])}")
 
 
+def _measure_gateway(network: OnyxNetwork, options: argparse.Namespace, report: Report) -> None:
+    """A newcomer after each 16 of the crowd."""
+    url = urlsplit(network.gateway)
+    assert url.hostname is not None and url.port is not None
+    crowd = [b""] * options.silent + [NO_BODY] * options.bodies
+    asked, refused, seconds = 0, Counter[str](), []
+    with ExitStack() as stack:
+        for number, said in enumerate(crowd):
+            connection = stack.enter_context(silent((url.hostname, url.port)))
+            connection.sendall(said)
+            if number % CROWD_STEP:
+                continue
+            asked += 1
+            began = time.perf_counter()
+            newcomer = HTTPConnection(url.hostname, url.port, timeout=_SECONDS)
+            try:
+                newcomer.request("GET", "/v1/profiles")
+                status = str(newcomer.getresponse().status)
+            except OSError as error:
+                status = type(error).__name__
+            newcomer.close()
+            seconds.append(time.perf_counter() - began)
+            if status != "200":
+                refused[status] += 1
+    label = f"newcomers refused of {asked}, beside {len(crowd):,} who say little"
+    report.figure("gateway_newcomers_refused", label, refused.total())
+    report.figure("gateway_newcomers_ms", "the slowest of them", 1000 * max(seconds), "ms")
+    report.detail("gateway_refused_because", dict(refused))
+
+
 SECURITY = Benchmark(
     name="security",
     summary="what TLS costs, what strangers take, and what hostile profiles do to others",
@@ -240,6 +282,7 @@ SECURITY = Benchmark(
     quick=(
         *("--messages", "200", "--rounds", "1", "--handshakes", "20", "--strangers", "20"),
         *("--idle", "20", "--hostile", "1", "--deliveries", "5"),
+        *("--silent", "300", "--bodies", "300"),
     ),
     run=run,
 )

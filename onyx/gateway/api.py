@@ -24,7 +24,7 @@ from onyx.client_values import Delivery
 from onyx.clients import login_name
 from onyx.errors import RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
-from onyx.gateway.call import COOKIE, Call
+from onyx.gateway.call import COOKIE, Call, token_of
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
 from onyx.gateway.refusals import PROBLEM, bad_argument, problem
 from onyx.gateway.sessions import Session
@@ -615,7 +615,12 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
     gateway, session = call.gateway, call.session
     if gateway.traffic.streams >= gateway.options.streams_max:
         raise RequestFailed("busy", f"{gateway.traffic.streams} streams are followed already")
+    if token_of(call.request, gateway.options) and session.streams >= (
+        maximum := gateway.options.token_streams_max
+    ):
+        raise RequestFailed("busy", f"{maximum} streams are followed with this token already")
     gateway.traffic.streams += 1
+    session.streams += 1
     session.users += 1
 
     async def follow(write: Write) -> None:
@@ -623,6 +628,7 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
             await session.until_ended(run, write)
         finally:
             session.users -= 1
+            session.streams -= 1
             gateway.traffic.streams -= 1
 
     return EventStream(follow, packs)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import msgspec
 from starlette.requests import Request
 
 from onyx.errors import RequestFailed
@@ -112,7 +112,7 @@ async def json_of(request: Request) -> Mapping[str, Any]:
     if not body or request.headers.get("content-type", "").partition(";")[0] != "application/json":
         return {}
     try:
-        said = json.loads(body)
+        said = msgspec.json.decode(body)
     except (ValueError, RecursionError) as error:
         raise RequestFailed("bad-json", f"the body is no JSON: {error}") from None
     if not isinstance(said, dict):

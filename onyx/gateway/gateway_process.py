@@ -12,24 +12,18 @@ import socket
 import sys
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import jinja2
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework, ConnectionState
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -40,6 +34,7 @@ from onyx.beside import heed, tell_ready
 from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
 from onyx.gateway.api import OPERATIONS, status_of
 from onyx.gateway.call import Call, Gateway, json_of
+from onyx.gateway.http_door import HttpRequest, serve
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import problem
@@ -142,29 +137,23 @@ class Guard:
         self._app, self._options, self._traffic = app, options, traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
         if scope["type"] != "http":
             return
-        left = self._options.body_bytes_max
+        request = HttpRequest(scope, receive, send, self._options, self._traffic)
         began = trio.current_time()
-
-        async def receive_some() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise self._too_long()
-            return message
 
         async def receive_decoded() -> Message:
             """The whole body at once, in no coding."""
-            body, message = bytearray(), await receive_some()
+            body, message = bytearray(), await request.receive()
             while message["type"] == "http.request":
                 body += message.get("body", b"")
                 if not message.get("more_body", False):
                     said = Headers(scope=scope)["content-encoding"]
                     maximum = self._options.body_bytes_max
                     return {**message, "body": in_no_coding(bytes(body), said, maximum)}
-                message = await receive_some()
+                message = await request.receive()
             return message
 
         async def send_with_headers(message: Message) -> None:
@@ -173,17 +162,17 @@ class Guard:
                 self._traffic.seconds.note(trio.current_time() - began)
                 MutableHeaders(scope=message).update(HEADERS)
                 MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
-            await send(message)
+            await request.send(message)
 
-        self._traffic.under_way += 1
-        try:
-            self._check(scope)
-            is_coded = "content-encoding" in Headers(scope=scope)
-            await self._app(scope, receive_decoded if is_coded else receive_some, send_with_headers)
-        except UserError as error:
-            await problem(error)(scope, receive, send_with_headers)
-        finally:
-            self._traffic.under_way -= 1
+        with request.at_work():
+            try:
+                self._check(scope)
+                request.check()
+                is_coded = "content-encoding" in Headers(scope=scope)
+                received = receive_decoded if is_coded else request.receive
+                await self._app(scope, received, send_with_headers)
+            except UserError as error:
+                await problem(error)(scope, receive, send_with_headers)
 
     def _check(self, scope: Scope) -> None:
         headers, options = Headers(scope=scope), self._options
@@ -200,11 +189,6 @@ class Guard:
             raise RequestFailed("cross-site", "pages of other sites may not ask this")
         if scope["method"] not in SAFE:
             self._check_change(scope, headers, host)
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > options.body_bytes_max:
-            raise self._too_long()
-        if self._traffic.under_way > options.requests_max + options.streams_max:
-            raise RequestFailed("busy", f"{options.requests_max} requests are under way")
 
     def _check_change(self, scope: Scope, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
@@ -214,9 +198,6 @@ class Guard:
         if scope["method"] == "POST" and kind in FORM_TYPES:
             expected = "application/json, or the media type of the message"
             raise RequestFailed("media-type", f"Content-Type is {kind!r}; expected {expected}")
-
-    def _too_long(self) -> RequestFailed:
-        return RequestFailed("too-long", f"more than {self._options.body_bytes_max:,} bytes")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -634,7 +615,10 @@ def application(gateway: Gateway) -> ASGIApp:
         assert isinstance(error, UserError)
         return problem(error)
 
-    handlers = {HTTPException: unrouted, UserError: refused}
+    async def left(request: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # that nobody hears
+
+    handlers = {HTTPException: unrouted, UserError: refused, ClientDisconnect: left}
     return Guard(
         Starlette(routes=routes, exception_handlers=handlers), gateway.options, gateway.traffic
     )
@@ -697,70 +681,7 @@ def _render(
 
 
 # -------------------------------------------------------------------------------------------------
-# Serving an application over HTTP: Hypercorn's Trio worker, with a bound on its connections.
-
-
-STALLED_MS = 60_000  # until a connection is given up whose other end takes nothing
-KEEP_ALIVE_SECONDS = 20
-FAREWELL_SECONDS = 1.0
-
-_Connection = trio.SSLStream[trio.SocketStream] | trio.SocketStream
-
-
-class _Server(TCPServer):
-    """Of one connection, which goes with its client: Hypercorn keeps it until its idle time is
-    over, as one of those that a gateway may have open."""
-
-    async def _read_data(self) -> None:
-        await super()._read_data()
-        await self.idle_task.stop()
-
-
-async def serve(
-    app: ASGIApp,
-    options: GatewayOptions,
-    listener: socket.socket,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Until cancelled; ``listener`` listens, and is closed at the end."""
-    config = Config()
-    config.include_server_header = False
-    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
-    config.h11_max_incomplete_size = 64 * 1024
-    config.certfile, config.keyfile = (
-        None if file is None else str(file) for file in (options.tls_certificate, options.tls_key)
-    )
-    wrapped, context = ASGIWrapper(cast("ASGIFramework", app)), WorkerContext(None)
-    open_now: set[trio.SocketStream] = set()
-
-    async def handle(stream: _Connection) -> None:
-        raw = stream if isinstance(stream, trio.SocketStream) else stream.transport_stream
-        if len(open_now) >= options.connections_max:
-            await trio.aclose_forcefully(stream)
-            return
-        open_now.add(raw)
-        try:
-            if hasattr(socket, "TCP_USER_TIMEOUT"):
-                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
-            await _Server(wrapped, config, context, ConnectionState({}), stream)  # type: ignore[arg-type]
-        finally:
-            open_now.discard(raw)
-            await trio.aclose_forcefully(raw)
-
-    listener.setblocking(False)
-    plain = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
-    secure = config.create_ssl_context()
-    own: Any = plain if secure is None else trio.SSLListener(plain, secure, https_compatible=True)
-    async with trio.open_nursery() as handlers:
-        task_status.started()
-        try:
-            await trio.serve_listeners(handle, [own], handler_nursery=handlers)
-        finally:
-            # What waits for readers cannot be cancelled: their connections are closed.
-            handlers.cancel_scope.deadline = trio.current_time() + FAREWELL_SECONDS
-            for stream in list(open_now):
-                with suppress(OSError):
-                    stream.socket.shutdown(socket.SHUT_RDWR)
+# The process.
 
 
 WATCH_SECONDS = 5.0

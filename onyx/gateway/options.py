@@ -16,9 +16,12 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     """``[gateway]`` of a topology file, or what the command line says, with what bounds it.
 
     body_bytes_max     of a request
-    connections_max    open at a time; whoever comes then is let go
+    bodies_bytes_max   of all requests together, beyond which no body may have more than 64 KB
+    connections_max    open at a time; a newcomer takes the place of one whose client owes something
+    address_connections_max  from one address of another machine; 0: any number
     requests_max       under way at a time; one more is answered 503
     streams_max        results and maps that are followed at a time; one more is answered 503
+    token_streams_max  of these, of one token
     sessions_max       identities with connections to the network at a time
     unacknowledged_max deliveries that a stream of results gives before it ends, for whoever reads
                        it to say by Last-Event-ID how far they are
@@ -26,9 +29,12 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     """
 
     body_bytes_max: int = 16 * 1024 * 1024
+    bodies_bytes_max: int = 256 * 1024 * 1024
     connections_max: int = 512
+    address_connections_max: int = 256
     requests_max: int = 128
     streams_max: int = 128
+    token_streams_max: int = 64
     sessions_max: int = 64
     unacknowledged_max: int = 200
     catalog: tuple[Path, ...] = ()

@@ -59,7 +59,7 @@ class Session:
     ) -> None:
         self.principal, self.operates = who.principal, who.operates
         self.client, self.user = client, user
-        self.users = 0
+        self.users = self.streams = 0
         self.used_at = trio.current_time()
         self.ended = trio.Event()
         self.credentials = credentials

@@ -30,7 +30,8 @@ from formats.errors import Refusal
 from onyx.background import background_tasks
 from onyx.errors import RequestFailed, UserError
 from onyx.gateway.call import json_of, token_of
-from onyx.gateway.gateway_process import Guard, serve
+from onyx.gateway.gateway_process import Guard
+from onyx.gateway.http_door import serve
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import bad_argument, problem
 from onyx.gateway.sessions import Sessions

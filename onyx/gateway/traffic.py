@@ -21,6 +21,9 @@ class Traffic(Struct):
         int, gauge("Requests under way, streams among them.", "gateway_requests")
     ] = 0
     streams: Annotated[int, gauge("Results and maps that are followed.", "gateway_streams")] = 0
+    body_bytes: Annotated[
+        int, gauge("Bytes of the bodies of requests that are not answered.", "gateway_bodies")
+    ] = 0
     sessions: Annotated[
         int, gauge("Identities with connections to the network.", "gateway_sessions")
     ] = 0

@@ -93,8 +93,10 @@ class Doorkeeper:
         self._inside[number] = address
         if address:
             self._of_address[address] += 1
-        if not self.door.roles:
-            return None
+        return self.forget(number) if self.door.roles else None
+
+    def forget(self, number: int) -> int | None:
+        """It is unknown again, as a newcomer is; the connection that has to go for it, if any."""
         self._unknown[number] = None
         if len(self._unknown) <= self.door.limits.unknown_max:
             return None

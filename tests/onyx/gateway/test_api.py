@@ -116,7 +116,9 @@ def test_profiles_are_resources(client: Client) -> None:
     assert client.ask("DELETE", where).status == 204
     assert client.ask("GET", where).status == 404
     assert client.ask("POST", "/v1/profiles", {}).said["where"] == "text"
-    assert client.ask("POST", "/v1/profiles", "{", content_type="application/json").status == 400
+    for said in ("{", "[]", '{"text": NaN}', r'{"text": "\ud800"}', "[" * 100_000):
+        refused = client.ask("POST", "/v1/profiles", said, content_type="application/json")
+        assert (refused.status, refused.said["code"]) == (400, "bad-json")
 
 
 def test_how_what_waits_is_kept_is_a_part_of_a_profile(client: Client, source: str) -> None:
