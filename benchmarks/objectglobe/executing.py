@@ -8,7 +8,6 @@ of them.
 from __future__ import annotations
 
 import argparse
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.benchmark import BenchmarkError, WrongAnswers
 from benchmarks.report import Report
-from demo.queries.figure1 import QUERY, make
+from demo.queries.figure1 import QUERY, free_ports, make
 from onyx.identity.authority import Authority
 from onyx.queries.catalog import Catalog
 from onyx.queries.session import Session
@@ -42,7 +41,7 @@ def measure_executing(report: Report, options: argparse.Namespace) -> None:
     """``moved_ratio``, ``flight_mb_s`` and ``stop_s``, by the clock."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        catalog = make(folder, _OF_FIGURE, _free_ports())
+        catalog = make(folder, _OF_FIGURE, free_ports())
         whole = sum((folder / each).stat().st_size for each in ("R.csv", "T.parquet"))
         whole += sum(file.stat().st_size for file in (folder / "S").iterdir())
         big = {"folder": folder, "rows": _ROWS, "bytes": _written(folder / "big", options.seed)}
@@ -104,13 +103,6 @@ def _written(folder: Path, seed: int) -> int:
         pq.write_table(pa.table(rows), folder / f"{number}.parquet", compression="none")
         size += (folder / f"{number}.parquet").stat().st_size
     return size
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
 
 
 @contextmanager

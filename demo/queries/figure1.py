@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -68,6 +69,12 @@ def make(folder: Path, rows: int = 200, ports: tuple[int, int] = (7301, 7302)) -
     catalog = folder / "figure1.ttl"
     catalog.write_text(text, encoding="utf-8")
     return catalog
+
+
+def free_ports() -> tuple[int, int]:
+    """Of this machine, for A and B."""
+    with socket.create_server(("127.0.0.1", 0)) as a, socket.create_server(("127.0.0.1", 0)) as b:
+        return a.getsockname()[1], b.getsockname()[1]
 
 
 def _write_t(file: Path, rows: int, random: Random) -> None:

@@ -28,8 +28,7 @@ TAKES: Takes = {
 
 def run_serve(arguments: argparse.Namespace) -> None:
     """Execute fragments of queries until it is interrupted."""
-    from onyx.identity.signing import SignatureCheck  # noqa: PLC0415 - takes long to load
-    from onyx.queries.catalog import Catalog  # noqa: PLC0415
+    from onyx.queries.catalog import Catalog  # noqa: PLC0415 - takes long to load
     from onyx.queries.functions import FunctionStore  # noqa: PLC0415
     from onyx.queries.identity import Identity  # noqa: PLC0415
     from onyx.queries.provider_process import (  # noqa: PLC0415
@@ -57,7 +56,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
         identity = Identity.of(arguments.credentials)
         if identity.signer is None or str(identity.signer.principal) != f"provider/{site.name}":
             raise NotAuthenticated(f"{arguments.credentials} is not of provider/{site.name}")
-        check = SignatureCheck.by(arguments.credentials, arguments.revoked)
+        check = identity.check(arguments.revoked)
         pem = arguments.credentials.read_text(encoding="ascii")
     settings = {"spark.driver.memory": f"{site.memory_megabytes:.0f}m", **STATIC_SETTINGS}
     options = SparkOptions(
@@ -69,7 +68,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
             market,
             session,
             Gate(check),
-            Peers(market, identity.signer, identity.network, identity.authority),
+            Peers(market, identity),
             plug_in(market, FunctionStore(Path(folder)), check, weak=arguments.allow_weak_sandbox),
             is_open=arguments.insecure,
         )

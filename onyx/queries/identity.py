@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from onyx.errors import NotAuthenticated
-from onyx.identity.signing import Signer
+from onyx.identity.signing import RevokedFile, SignatureCheck, Signer
+from overlay.link.credentials import CredentialsFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,19 @@ class Identity:
         """By a file of credentials, or, for somebody anonymous, by the authority's own file.
         NotAuthenticated."""
         try:
-            text = credentials.read_text(encoding="ascii")
+            said = CredentialsFile.read(credentials)
         except (OSError, ValueError) as error:
             raise NotAuthenticated(f"{credentials}: no credentials: {error}") from None
-        mark = "-----BEGIN CERTIFICATE-----"
-        authority = mark + text.rpartition(mark)[2]
-        network = unquote(urlsplit(text.partition("\n")[0]).netloc)
-        return cls(Signer(credentials) if "PRIVATE KEY" in text else None, network, authority)
+        if not said.certificates:
+            raise NotAuthenticated(f"{credentials}: no credentials: it has no certificate")
+        signer = Signer(credentials) if said.has_key else None
+        return cls(signer, said.network, said.certificates[-1])
+
+    def check(self, revoked: Path | None = None) -> SignatureCheck | None:
+        """Of signatures by the authority, with a list of revoked numbers; None without TLS."""
+        if not self.authority:
+            return None
+        return SignatureCheck(self.authority.encode(), RevokedFile(revoked) if revoked else ())
 
     @property
     def user(self) -> str:

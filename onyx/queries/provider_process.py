@@ -31,8 +31,9 @@ from pyarrow import flight
 
 from formats.errors import Fault
 from onyx.errors import EXIT_CONFIG, UserError
-from onyx.identity.signing import SignatureCheck, Signer
+from onyx.identity.signing import SignatureCheck
 from onyx.queries.functions import FunctionStore
+from onyx.queries.identity import Identity
 from onyx.queries.secrets import open_secrets, with_secrets
 from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, ticket
 from onyx.queries.validation import SignedReport
@@ -90,24 +91,22 @@ class _Query:
 class Peers:
     """How cycle providers of a market are reached, by whom this process is."""
 
-    def __init__(self, market: Market, signer: Signer | None, network: str, authority: str) -> None:
-        """``signer`` None: anonymous; ``authority`` "": without TLS."""
-        self._market, self.signer = market, signer
-        self._network, self._authority = network, authority
+    def __init__(self, market: Market, identity: Identity) -> None:
+        self._market, self.identity = market, identity
 
     def peer(self, uri: str) -> Peer:
         """QueryRefused ``provider-away`` where the market has no address for it."""
         site = self._market.cycle_providers.get(uri)
         if site is None or site.port is None:
             raise QueryRefused("provider-away", f"no address of {uri} is known", uri)
-        host_name = Principal("provider", site.name).host_name(self._network)
-        return Peer(uri, f"{site.host}:{site.port}", host_name, self._authority)
+        host_name = Principal("provider", site.name).host_name(self.identity.network)
+        return Peer(uri, f"{site.host}:{site.port}", host_name, self.identity.authority)
 
     def streams(self, order: Order, fragment: Fragment) -> dict[int, Stream]:
         """Of the fragments that this one receives."""
         sites = {each.number: each.site.uri for each in order.fragments}
         return {
-            number: Stream(self.peer(sites[number]), ticket(order.id, number, self.signer))
+            number: Stream(self.peer(sites[number]), ticket(order.id, number, self.identity.signer))
             for number in (each.fragment for each in fragment.receives)
         }
 
@@ -154,7 +153,7 @@ class CycleService:
         self._hold(query)
         try:
             of = order.id, "" if user is None else str(user)
-            secrets = open_secrets(of, order.secrets, self._own.uri, self._peers.signer)
+            secrets = open_secrets(of, order.secrets, self._own.uri, self._peers.identity.signer)
             session = query_session(self._session)
             for each in [with_secrets(fragment, secrets) for fragment in fragments]:
                 streams = self._peers.streams(order, each)
@@ -166,7 +165,8 @@ class CycleService:
 
     def holder(self) -> str:
         """The certificate for which secrets are sealed, in PEM; "" without one."""
-        return "" if self._peers.signer is None else self._peers.signer.certificate
+        signer = self._peers.identity.signer
+        return "" if signer is None else signer.certificate
 
     def rows(self, sealed: bytes) -> FragmentJob:
         """The job of the fragment that a ticket is for; QueryRefused."""

@@ -28,7 +28,6 @@ import msgspec
 
 from formats.errors import Refusal
 from onyx.errors import NotAuthenticated
-from onyx.identity.signing import SignatureCheck
 from onyx.queries.catalog import Catalog
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
@@ -182,7 +181,7 @@ class Session:
         remote = {each.site.uri for each in fragments} - {client.uri}
         self._check(fragments, root, client, remote)
         identity = self._identity
-        peers = Peers(market, identity.signer, identity.network, identity.authority)
+        peers = Peers(market, identity)
         certified = plan.quality.is_certified
         order = Order(fragments, client.uri, "" if identity.signer else self.user, certified)
         reached = {uri: peers.peer(uri) for uri in remote}
@@ -192,8 +191,8 @@ class Session:
         try:
             everywhere(lambda peer: _plug(peer, sealed), reached.values())
             session = query_session(self._spark_session())
-            check = SignatureCheck(identity.authority.encode()) if identity.authority else None
-            works = plug_in(market, self._functions, check, weak=self._weak)(root, certified)
+            plugged = plug_in(market, self._functions, identity.check(), weak=self._weak)
+            works = plugged(root, certified)
             job = FragmentJob(session, root, peers.streams(order, root), works)
         except BaseException:
             everywhere(lambda peer: _ended(peer, order.id), reached.values())
@@ -204,18 +203,18 @@ class Session:
         self, order: Order, reached: Mapping[str, Peer]
     ) -> tuple[SealedSecret, ...]:
         """For each cycle provider those of the relations that it reads."""
-        signer, authority = self._identity.signer, self._identity.authority
+        signer, check = self._identity.signer, self._identity.check()
         of = order.id, "" if signer is None else str(signer.principal)
 
         def certificate(site: CycleProvider) -> Certificate:
-            if not authority:
+            if check is None:
                 reason = f"{site.name} has no certificate that secrets could be sealed for"
                 raise NotAuthenticated(f"{reason}: it is --insecure")
             try:
                 pem = asked(reached[site.uri], "holder", b"").decode("ascii", "replace")
             except QueryStopped as away:
                 raise _SiteMissing(site.uri, away) from None
-            found, holder = SignatureCheck(authority.encode()).holder(pem)
+            found, holder = check.holder(pem)
             if holder != Principal("provider", site.name):
                 raise NotAuthenticated(f"{site.name} shows the certificate of {holder}")
             return found

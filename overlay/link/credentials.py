@@ -22,7 +22,9 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from formats.errors import Refusal
@@ -39,6 +41,27 @@ class CredentialsError(Refusal):
     """A file that holds no credentials, or that cannot be read."""
 
     kind = "not-authenticated"
+
+
+class CredentialsFile(NamedTuple):
+    """A file as it is written: ``network`` and ``uri`` by its first line, ``certificates`` in PEM,
+    the authority's last; the file of an authority has neither a key nor a principal."""
+
+    text: str
+    uri: str
+    network: str
+    has_key: bool
+    certificates: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> CredentialsFile:
+        """OSError, ValueError."""
+        text = path.read_text(encoding="ascii")
+        uri = text.partition("\n")[0]
+        parts = [(found[1], found[0]) for found in PEM.finditer(text)]
+        certificates = tuple(part for name, part in parts if name == "CERTIFICATE")
+        has_key = any("PRIVATE KEY" in name for name, _ in parts)
+        return cls(text, uri, unquote(urlsplit(uri).netloc), has_key, certificates)
 
 
 class Credentials:
@@ -107,15 +130,11 @@ class Credentials:
 
     def _read(self) -> None:
         try:
-            text = self.path.read_text(encoding="ascii")
+            said = CredentialsFile.read(self.path)
             revoked = self._read_revoked()
-            uri = text.partition("\n")[0]
-            network = unquote(urlsplit(uri).netloc)
-            principal = Principal.of_uri(uri, network)
-            token = TOKEN.search(text) or self._read_token(text)
-            authorities = [found[0] for found in PEM.finditer(text) if found[1] == "CERTIFICATE"]
-            if token is None:
-                del authorities[:1]
+            principal = Principal.of_uri(said.uri, said.network)
+            token = TOKEN.search(said.text) or self._read_token(said.text)
+            authorities = said.certificates[0 if token else 1 :]
             if not authorities:
                 raise ValueError("expected a private key, its certificate and the network's")
             own = self.path if token is None else None
@@ -127,7 +146,7 @@ class Credentials:
         # Whoever shows no certificate is told in words, as its hello is refused.
         server.verify_mode = ssl.CERT_OPTIONAL
         server.num_tickets = 0
-        self.network, self.principal = network, principal
+        self.network, self.principal = said.network, principal
         self.token, self.authorities = token[1] if token else "", "".join(authorities)
         self._server, self._client, self.revoked = server, client, revoked
         self.version += 1
@@ -166,7 +185,7 @@ class TokenCredentials(Credentials):
         """Nothing changes."""
 
 
-def _context(protocol: int, path: Path | None, authorities: list[str]) -> ssl.SSLContext:
+def _context(protocol: int, path: Path | None, authorities: Iterable[str]) -> ssl.SSLContext:
     """TLS 1.3 alone, and nobody but whom these authorities have signed; which of them it is stands
     in the certificate, and is no name of a host."""
     context = ssl.SSLContext(protocol)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from demo.queries.figure1 import free_ports
 from onyx.identity.authority import Authority
-from onyx.identity.signing import SignatureCheck
 from onyx.queries import Catalog
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
@@ -29,11 +28,7 @@ class Place:
         self.folder = folder
         self.authority = Authority.make(folder / "identity", "market")
         self.services: dict[str, CycleService] = {}
-        with ExitStack() as stack:
-            taken = [stack.enter_context(socket.socket()) for _ in "AB"]
-            for each in taken:
-                each.bind(("127.0.0.1", 0))
-            ports = [each.getsockname()[1] for each in taken]
+        ports = free_ports()
         (folder / "R.csv").write_text("".join(f"{n},text {n}\n" for n in range(ROWS)))
         (folder / "S.csv").write_text("".join(f"{n}\n" for n in range(0, ROWS, 3)))
         said = [_HEAD]
@@ -67,8 +62,8 @@ class Place:
                 market = (markets or {}).get(name, self.market)
                 file = self.credentials("provider", name)
                 identity = Identity.of(file)
-                check = SignatureCheck.by(file, self.authority.revoked_file)
-                peers = Peers(market, identity.signer, identity.network, identity.authority)
+                check = identity.check(self.authority.revoked_file)
+                peers = Peers(market, identity)
                 plugged = plug_in(market, FunctionStore(self.folder / "functions"), check)
                 service = CycleService(sites[name], market, spark, Gate(check), peers, plugged)
                 stack.enter_context(

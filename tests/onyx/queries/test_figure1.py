@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from demo.queries.figure1 import QUERY, make
+from demo.queries.figure1 import QUERY, free_ports, make
 from onyx.errors import EXIT_UNAVAILABLE
 from registration.spark.sandbox import missing
 
@@ -27,16 +27,9 @@ ROWS = 60
 _GIVEN_UP_SECONDS = 300
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("figure1"), ROWS, _free_ports())
+    return make(tmp_path_factory.mktemp("figure1"), ROWS, free_ports())
 
 
 @contextmanager
@@ -167,7 +160,7 @@ class Passing:
 
 
 def test_a_provider_is_killed_as_its_plan_arrives_and_nothing_is_left(tmp_path: Path) -> None:
-    port, _ = _free_ports()
+    port, _ = free_ports()
     own = make(tmp_path / "B", ROWS, (1, port))
     with _serving(own, "B") as served:
 
