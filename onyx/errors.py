@@ -37,7 +37,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_NO_PERMISSION, 401, "not-authenticated"),
         (EXIT_NO_PERMISSION, 403, "cross-site not-allowed not-authorised other-owner"),
         (EXIT_DATA, 404, "not-found unknown-backtest unknown-broker unknown-letter unknown-link"),
-        (EXIT_DATA, 404, "unknown-node unknown-profile unknown-root unknown-source"),
+        (EXIT_DATA, 404, "unknown-node unknown-profile unknown-query unknown-root unknown-source"),
         (EXIT_DATA, 404, "unknown-statistics unknown-taxonomy unknown-token unknown-verb"),
         (EXIT_DATA, 404, "no-such-document no-such-repository no-such-resource no-such-rule"),
         (EXIT_DATA, 405, "method-not-allowed"),

@@ -6,15 +6,17 @@ again with the same id, and the registration service makes nothing twice.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
-from msgspec import UNSET, UnsetType, ValidationError
+from msgspec import UNSET, UnsetType, ValidationError, json
 from msgspec.structs import replace
 
 from formats.errors import SchemaRefused
@@ -56,6 +58,7 @@ from overlay.nodes import Address, Addresses
 if TYPE_CHECKING:
     from overlay.statistics import NodeStatistics
 
+_MAKING = threading.Lock()
 Where: TypeAlias = str | tuple[str, int]
 """An address: "host:port" or (host, port); or those of a node and its standby,
 "host:port,host:port"."""
@@ -547,8 +550,17 @@ def answer_of(asked: verbs.Asks[T], result: Result) -> T:
     kind = asked.answer
     if not issubclass(kind, Answer):
         return cast("T", result)
+    _make_decoder(kind)
     with bad_answers(asked.verb):
         return kind.of(result)
+
+
+@cache
+def _make_decoder(kind: type[Answer]) -> None:
+    """Of two threads that make msgspec look at one type first, one would read what the other has
+    half written, which ends the process."""
+    with _MAKING:
+        json.Decoder(kind)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ and HTTP show; where the answer on the wire calls it otherwise, the field says s
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_origin
@@ -22,7 +21,6 @@ from overlay.settings import ProfileSettings, SourceTold
 Location: TypeAlias = tuple[float, float]
 """(latitude, longitude) in degrees, north and east positive."""
 Moment: TypeAlias = Annotated[int, Meta(description="seconds of the epoch")]
-_MAKING = threading.Lock()
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -42,20 +40,11 @@ class Answer(Shown, frozen=True):
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> Self:
         """ValidationError where a field is not what it should be."""
-        _make_decoder(cls)
         return msgspec.convert(result, cls, builtin_types=(bytes,))
 
     def result(self) -> dict[str, Any]:
         said: dict[str, Any] = msgspec.to_builtins(self, builtin_types=(bytes,))
         return said
-
-
-@cache
-def _make_decoder(kind: type[Answer]) -> None:
-    """Of two threads that make msgspec look at one type first, one would read what the other has
-    half written, and end the process."""
-    with _MAKING:
-        msgspec.json.Decoder(kind)
 
 
 class Entry(Shown, frozen=True, array_like=True):

@@ -749,6 +749,21 @@ def status_of(told: NodeStatistics | RequestFailed | None) -> dict[str, Any]:
     }
 
 
+async def list_queries(call: Call) -> Response:
+    from onyx.gateway.queries import queries_shown  # noqa: PLC0415 - of gateways with a catalog
+
+    files = call.gateway.options.catalog
+    return JSONResponse(await trio.to_thread.run_sync(queries_shown, files, call.session))
+
+
+async def cancel_query(call: Call) -> Response:
+    from onyx.gateway.queries import query_ended  # noqa: PLC0415 - of gateways with a catalog
+
+    files, query = call.gateway.options.catalog, call.path["query"]
+    await trio.to_thread.run_sync(query_ended, files, call.session, query)
+    return Response(status_code=204)
+
+
 async def sign_in(call: Call) -> Response:
     """The token is the one that this very request has shown."""
     token = call.request.headers.get("authorization", "").partition(" ")[2]
@@ -882,6 +897,19 @@ OPERATIONS = (
         "Follow the network, as Server-Sent Events",
         overlay_map,
         answers={200: "events map (its shape) and tick (what has changed)"},
+    ),
+    Operation(
+        "GET /v1/queries",
+        "List the queries at work at the cycle providers of the catalog: one's own; all, for "
+        "operators",
+        list_queries,
+        answers={200: "queries, each with how far it is at its providers; those that are away"},
+    ),
+    Operation(
+        "DELETE /v1/queries/{query}",
+        "Cancel a query at work",
+        cancel_query,
+        answers={204: "it is cancelled", **_NONE},
     ),
     Operation(
         "POST /v1/sign-in",

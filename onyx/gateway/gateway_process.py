@@ -481,14 +481,18 @@ async def show_provider(call: Call) -> Context:
 
 
 async def show_queries(call: Call) -> Context:
-    """The catalog as the user who is named may use it, and the plan of a query."""
-    files, query = call.gateway.options.catalog, call.request.query_params
+    """The catalog as the user may use it, queries at work, and the plan of a query.  Operators may
+    look at it as another ``user``."""
+    files, query, session = call.gateway.options.catalog, call.request.query_params, call.session
+    user = query.get("user", session.user_name)
+    if user != session.user_name:
+        call.check_operates()
     if not files:
         return {"files": ()}
-    from onyx.gateway.queries import plan_shown  # noqa: PLC0415 - of gateways with a catalog
+    from onyx.gateway.queries import page_shown  # noqa: PLC0415 - of gateways with a catalog
 
-    asked = query.get("user", ""), query.get("sql", "")
-    return await trio.to_thread.run_sync(plan_shown, files, *asked)
+    sql = query.get("sql", "")
+    return await trio.to_thread.run_sync(page_shown, files, session, user, sql)
 
 
 PAGES: Mapping[str, Page] = {

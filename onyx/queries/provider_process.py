@@ -10,6 +10,8 @@ call         body                                answer
 ===========  ==================================  =================================================
 ``plug``     signed query plan                   ``{}``, or the fault that it is refused for
 ``holder``   nothing                             the provider's certificate, "" without TLS
+``queries``  signed question                     the queries at work here, as far as the user may
+                                                 know of them: an operator of all, others of theirs
 ``measured`` id of the query                     figures of its fragments here
 ``end``      id of the query                     the same, and nothing of the query is left here
 ``DoGet``    signed ticket                       rows
@@ -61,6 +63,16 @@ class Refused(msgspec.Struct, frozen=True):
     rule: str = ""
 
 
+class AtWork(msgspec.Struct, frozen=True):
+    """A query at a cycle provider: ``user`` as a principal, "" for somebody anonymous; ``seconds``
+    since it was plugged."""
+
+    id: str
+    user: str
+    seconds: float
+    fragments: list[Measured]
+
+
 @dataclass
 class _Query:
     """A query at work here; ``user`` None: anonymous; ``seen``: when anybody asked for it last."""
@@ -68,6 +80,7 @@ class _Query:
     order: Order
     user: Principal | None
     fragments: list[Fragment]
+    begun: float = field(default_factory=monotonic)
     seen: float = field(default_factory=monotonic)
     jobs: dict[int, FragmentJob] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
@@ -81,6 +94,10 @@ class _Query:
     def receives(self) -> int:
         """Tasks that wait for rows of elsewhere."""
         return sum(len(each.receives) for each in self.fragments)
+
+    @property
+    def measured(self) -> list[Measured]:
+        return [job.measured() for job in list(self.jobs.values())]
 
     def is_left(self, now: float) -> bool:
         """Whether nobody wants it any more, though nobody has ended it."""
@@ -193,7 +210,18 @@ class CycleService:
         if query is None:
             return []
         query.seen = monotonic()
-        return [job.measured() for job in query.jobs.values()]
+        return query.measured
+
+    def queries(self, sealed: bytes) -> list[AtWork]:
+        """The queries that the user of a signed question may end.  QueryRefused."""
+        who = self._gate.question(sealed, self._own.uri)
+        sees_all = self._is_open or (who is not None and who.role == "operator")
+        now = monotonic()
+        return [
+            AtWork(query_id, str(one.user or one.order.user), now - one.begun, one.measured)
+            for query_id, one in list(self._queries.items())
+            if sees_all or (who is not None and who == one.user)
+        ]
 
     def end(self, query_id: str) -> list[Measured]:
         """Stop what runs of a query."""
@@ -264,6 +292,9 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
                 yield msgspec.json.encode(self._plug(body))
             case "holder":
                 yield self._service.holder().encode()
+            case "queries":
+                with _refusals():
+                    yield msgspec.json.encode(self._service.queries(body))
             case "measured" | "end" as name:
                 found = getattr(self._service, name)(body.decode("ascii", "replace"))
                 yield msgspec.json.encode(found)
@@ -278,13 +309,19 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
         return Refused()
 
     def do_get(self, context: Any, wanted: Any) -> Any:
-        try:
+        with _refusals():
             job = self._service.rows(wanted.ticket)
-        except QueryRefused as refused:
-            raise flight.FlightServerError(
-                QueryStopped(refused.code, refused.reason, refused.rule).marked()
-            ) from None
         return flight.GeneratorStream(job.schema, _told(job, context))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refusals of the block reach the other end by their marks."""
+    try:
+        yield
+    except QueryRefused as refused:
+        stopped = QueryStopped(refused.code, refused.reason, refused.rule)
+        raise flight.FlightServerError(stopped.marked()) from None
 
 
 def _told(job: FragmentJob, context: Any) -> Iterator[Any]:

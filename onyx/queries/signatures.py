@@ -62,21 +62,30 @@ class _Sealed(msgspec.Struct, frozen=True):
 # Made once: msgspec ends the process where two threads ask it for a decoder of one dataclass first.
 _SEALED = msgspec.json.Decoder(_Sealed)
 _ORDER = msgspec.json.Decoder(Order)
-_TICKET = msgspec.json.Decoder(tuple[str, int])
+_ADDRESSED = msgspec.json.Decoder(tuple[str, float])
+
+# What is signed begins with what it is.
+_PLAN, _TICKET, _QUESTION = b"onyx query plan\n", b"onyx ticket\n", b"onyx queries\n"
 
 
 def seal(order: Order, signer: Signer | None) -> bytes:
     """The text of a query plan with its signature; ``signer`` None: of nobody."""
-    text = msgspec.json.encode(order)
-    return msgspec.json.encode(_Sealed(text, None if signer is None else signer.sign(_plan(text))))
+    return _seal(_PLAN, order, signer)
 
 
 def ticket(query: str, number: int, signer: Signer | None) -> bytes:
     """For the rows of a fragment of a query."""
-    text = msgspec.json.encode((query, number))
-    return msgspec.json.encode(
-        _Sealed(text, None if signer is None else signer.sign(_ticket(text)))
-    )
+    return _seal(_TICKET, (query, number), signer)
+
+
+def question(site: str, signer: Signer | None) -> bytes:
+    """To a cycle provider, by its URI: which queries are at work there; good for five minutes."""
+    return _seal(_QUESTION, (site, time()), signer)
+
+
+def _seal(kind: bytes, said: object, signer: Signer | None) -> bytes:
+    text = msgspec.json.encode(said)
+    return msgspec.json.encode(_Sealed(text, None if signer is None else signer.sign(kind + text)))
 
 
 class Gate:
@@ -93,12 +102,8 @@ class Gate:
         """A query plan and whose it is.  QueryRefused ``bad-signature``."""
         found = _decoded(sealed, _SEALED)
         order = _decoded(found.text, _ORDER)
-        principal = self._signed(_plan(found.text), found.signature)
-        now = time()
-        if not now - GOOD_SECONDS <= order.issued <= now + SKEW_SECONDS:
-            raise _bad(
-                f"the query plan was signed {now - order.issued:,.0f} s ago, 300 are allowed"
-            )
+        principal = self._signed(_PLAN, found)
+        now = _good("query plan", order.issued)
         if order.issued < self._begun:
             raise _bad("the query plan was signed before this cycle provider began")
         with self._lock:
@@ -112,24 +117,34 @@ class Gate:
     def ticket(self, sealed: bytes) -> tuple[str, int, Principal | None]:
         """Query, fragment, and who wants its rows.  QueryRefused ``bad-signature``."""
         found = _decoded(sealed, _SEALED)
-        query, number = _decoded(found.text, _TICKET)
-        return query, number, self._signed(_ticket(found.text), found.signature)
+        query, number = _decoded(found.text, _ADDRESSED)
+        return query, int(number), self._signed(_TICKET, found)
 
-    def _signed(self, text: bytes, signature: Signature | None) -> Principal | None:
-        if self._check is None or signature is None:
+    def question(self, sealed: bytes, site: str) -> Principal | None:
+        """The principal that asks the cycle provider of this URI.  QueryRefused
+        ``bad-signature``."""
+        found = _decoded(sealed, _SEALED)
+        to, issued = _decoded(found.text, _ADDRESSED)
+        _good("question", issued)
+        if to != site:
+            raise _bad(f"the question is to {to}")
+        return self._signed(_QUESTION, found)
+
+    def _signed(self, kind: bytes, found: _Sealed) -> Principal | None:
+        if self._check is None or found.signature is None:
             return None
         try:
-            return self._check.principal(text, signature)
+            return self._check.principal(kind + found.text, found.signature)
         except NotAuthenticated as error:
             raise _bad(error.reason) from None
 
 
-def _plan(text: bytes) -> bytes:
-    return b"onyx query plan\n" + text
-
-
-def _ticket(text: bytes) -> bytes:
-    return b"onyx ticket\n" + text
+def _good(kind: str, issued: float) -> float:
+    """The time; QueryRefused where a text was signed too long before it, or is of the future."""
+    now = time()
+    if not now - GOOD_SECONDS <= issued <= now + SKEW_SECONDS:
+        raise _bad(f"the {kind} was signed {now - issued:,.0f} s ago, 300 are allowed")
+    return now
 
 
 def _decoded(text: bytes, decoder: msgspec.json.Decoder[R]) -> R:

@@ -11,7 +11,8 @@ import pytest
 
 from onyx.identity.authority import Authority
 from onyx.identity.signing import SignatureCheck, Signer
-from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, seal, ticket
+from onyx.queries import signatures
+from onyx.queries.signatures import GOOD_SECONDS, Gate, Order, question, seal, ticket
 from overlay.link.principal import Principal
 from registration.queries.providers import CLIENT, CycleProvider
 from registration.queries.query_plan import Figures, Fragment
@@ -115,3 +116,19 @@ def test_a_ticket_is_no_plan_and_a_plan_no_ticket(place: Place) -> None:
     place.refusal(ticket("q", 3, place.signer))
     with pytest.raises(QueryRefused, match="no query plan"):
         place.gate.ticket(seal(order(), place.signer))
+
+
+def test_a_question_is_of_its_signer_to_one_provider(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = question("u:A", place.signer)
+    assert place.gate.question(asked, "u:A") == ANN
+    assert place.gate.question(question("u:A", None), "u:A") is None
+    refused = [(asked, "u:B", "the question is to u:A"), (ticket("u:A", 3, None), "u:A", "s ago")]
+    refused.append((ticket("u:A", int(time()), place.signer), "u:A", "of another text"))
+    for sealed, site, reason in refused:
+        with pytest.raises(QueryRefused, match=reason):
+            place.gate.question(sealed, site)
+    monkeypatch.setattr(signatures, "time", lambda: time() + GOOD_SECONDS + 1)
+    with pytest.raises(QueryRefused, match="301 s ago, 300 are allowed"):
+        place.gate.question(asked, "u:A")

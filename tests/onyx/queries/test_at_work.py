@@ -1,0 +1,109 @@
+"""Queries at work are told to their users and to operators, who may end them; to nobody else."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from onyx.errors import RequestFailed
+from onyx.gateway.queries import queries_shown, query_ended
+from onyx.gateway.sessions import Session
+from onyx.queries.at_work import Work, end_query, queries_at_work
+from onyx.queries.identity import Identity
+from onyx.queries.provider_process import _Query
+from onyx.queries.signatures import Order
+from overlay.link.credentials import Credentials
+from overlay.link.principal import Principal
+from registration.queries.providers import CLIENT
+from registration.spark.fragment_job import FragmentJob, Measured
+from tests.onyx.queries.one_process import Place
+
+ANN, BEN, ROOT = Principal("user", "ann"), Principal("user", "ben"), Principal("operator", "root")
+
+
+@dataclass
+class Job:
+    found: Measured
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def measured(self) -> Measured:
+        return self.found
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+def plugged(place: Place, name: str, query: str, user: Principal | None, *found: Measured) -> Job:
+    """A query at a provider, its fragments with these figures."""
+    jobs = [Job(each) for each in found]
+    made = {job.found.number: cast(FragmentJob, job) for job in jobs}
+    place.services[name]._queries[query] = _Query(Order((), CLIENT, id=query), user, [], jobs=made)
+    return jobs[0]
+
+
+def test_a_query_is_shown_at_its_providers_and_ended_there(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    who = {each: Identity.of(place.credentials(each.role, each.name)) for each in (ANN, BEN, ROOT)}
+    with place.serving(None):
+        at_a = plugged(
+            place, "A", "q1", ANN, Measured(0, 10, 80, 400, share=0.5), Measured(1, 5, 40, 0)
+        )
+        at_b = plugged(place, "B", "q1", ANN, Measured(2, 7, 56, 90, share=1.0))
+        other = plugged(place, "B", "q2", None, Measured(0))
+        (mine,), away = queries_at_work(place.market, who[ANN])
+        assert (mine.id, mine.user, away) == ("q1", "user/ann", [])
+        assert sorted(mine.at, key=lambda each: each.provider) == [
+            Work("A", 15, 400, 120, 0.25),
+            Work("B", 7, 90, 56, 1.0),
+        ]
+        assert {each.id: each.user for each in queries_at_work(place.market, who[ROOT])[0]} == {
+            "q1": "user/ann",
+            "q2": "",
+        }
+        nobody = Identity(None, who[ANN].network, who[ANN].authority)
+        assert queries_at_work(place.market, who[BEN]) == ([], [])
+        assert queries_at_work(place.market, nobody) == ([], []), "not even another of nobody"
+        end_query(place.market, who[ANN], "q1")
+        assert at_a.cancelled.is_set() and at_b.cancelled.is_set()
+        assert not other.cancelled.is_set()
+        assert queries_at_work(place.market, who[ANN]) == ([], [])
+    assert queries_at_work(place.market, who[ANN]) == ([], ["A", "B"])
+
+
+@dataclass
+class Asking:
+    """A gateway's session: of a user, by the operator's credentials."""
+
+    principal: str
+    credentials: Credentials
+    operates: bool = False
+
+
+def test_a_gateway_shows_and_ends_the_queries_of_whoever_asks_it(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    files, own = [tmp_path / "market.ttl"], Credentials(place.credentials("operator", "root"))
+
+    def session(principal: Principal, *, operates: bool = False) -> Session:
+        return cast(Session, Asking(str(principal), own, operates))
+
+    def seen(of: Session) -> set[str]:
+        return {each["id"] for each in queries_shown(files, of)["queries"]}
+
+    with place.serving(None):
+        job = plugged(place, "A", "q1", ANN, Measured(0))
+        plugged(place, "A", "q2", None, Measured(0))
+        assert seen(session(ANN)) == {"q1"}
+        assert seen(session(BEN)) == set()
+        assert seen(session(ROOT, operates=True)) == {"q1", "q2"}
+        for query in ("q1", "q3"):
+            with pytest.raises(RequestFailed, match=f"no query {query} is at work") as refused:
+                query_ended(files, session(BEN), query)
+            assert refused.value.code == "unknown-query"
+        assert not job.cancelled.is_set()
+        query_ended(files, session(ANN), "q1")
+        assert job.cancelled.is_set()
+        assert seen(session(ROOT, operates=True)) == {"q2"}
