@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from registration.queries.providers import CycleProvider, Market
+from registration.queries.providers import Market
 from registration.queries.query_plan import Figures, Fragment
 from registration.spark.fragment_job import Measured
 
@@ -51,10 +51,9 @@ def slowed(
         if factor > SLOW:
             late.add(each.number)
             factors[each.site.uri] = max(factor, factors.get(each.site.uri, 1.0))
-    known = {site.uri: site for site in market.sites}
-    slow = {uri: _slower(known[uri], factor) for uri, factor in factors.items() if uri in known}
+    slow = {
+        uri: replace(site, slowness=site.slowness * factors[uri])
+        for site in market.sites
+        if (uri := site.uri) in factors
+    }
     return replace(market, cycle_providers={**market.cycle_providers, **slow})
-
-
-def _slower(site: CycleProvider, factor: float) -> CycleProvider:
-    return replace(site, cpu_megahertz=site.cpu_megahertz / factor)

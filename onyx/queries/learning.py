@@ -1,7 +1,8 @@
 """Rows that a scan will give: as it gave them before, else by the archive's summaries and sample.
 
 A file of metadata has the figures of scans beside their estimates (``q:Observation``): each run
-writes it, and the next query reads it.  An archive that nobody has asked so is estimated by its
+writes it, and the next query reads it.  The seconds of fragments, over those of the cost model, say
+how slow their machines are.  An archive that nobody has asked so is estimated by its
 summaries, which count messages by source, and by the profile's matches in the sample that each
 file has (256 messages; small files are read).  Below 1 % of matches that is an upper bound.
 """
@@ -22,7 +23,7 @@ from onyx.data_directory import write_atomically
 from onyx.errors import file_errors
 from overlay.archive_file import ArchivedMessage
 from registration.queries.providers import NAMESPACE, Relation
-from registration.queries.query_plan import Scan
+from registration.queries.query_plan import Fragment, Scan
 from registration.spark.archive_files import ArchiveFiles, files_of
 from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
 
@@ -41,7 +42,7 @@ _FIGURES = {
     "estimated_seconds": "q:estimatedSeconds",
 }  # fmt: skip
 _LINE = re.compile(
-    r"\[\] a q:Observation ; q:of <([^>]*)> ; q:arguments (\".*\") ; "
+    r"\[\] a q:Observation ; q:of <([^>]*)> ; q:arguments (\".*\") ; q:foundAt <([^>]*)> ; "
     + "".join(f"{name} ([0-9.e+-]+) ; " for name in _FIGURES.values())
     + r"q:at (\".*\") \."
 )
@@ -49,11 +50,13 @@ _LINE = re.compile(
 
 class Observation(NamedTuple):
     """Of a whole scan: ``found`` rows, ``bytes`` that it read, and ``seconds`` of the fragment that
-    it was in, each beside what was estimated.  ``relation``: its URI; ``arguments``: JSON of those
-    it was read with; ``at``: the time."""
+    it was in, each beside what was estimated, seconds by the cost model alone; these are 0 where
+    the fragment has waited for others.  ``relation``: its URI; ``arguments``: JSON of those it was
+    read with; ``site``: URI of the cycle provider; ``at``: the time."""
 
     relation: str
     arguments: str
+    site: str
     found: float
     bytes: float
     seconds: float
@@ -63,18 +66,20 @@ class Observation(NamedTuple):
     at: str
 
     @classmethod
-    def of(cls, scan: Scan, rows: float, size: float, seconds: float) -> Observation:
+    def of(
+        cls, fragment: Fragment, scan: Scan, rows: float, size: float, seconds: float
+    ) -> Observation:
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        estimate = scan.estimate
-        said = estimate.rows, estimate.bytes_read, estimate.seconds
-        key = scan.relation.uri, _key(scan.arguments)
-        return cls(*key, rows, size, seconds, *said, at)
+        usual = 0.0 if fragment.receives else fragment.estimate.seconds / fragment.site.slowness
+        key = scan.relation.uri, _key(scan.arguments), fragment.site.uri
+        estimated = scan.estimate.rows, scan.estimate.bytes_read, usual
+        return cls(*key, rows, size, seconds, *estimated, at)
 
     def turtle(self) -> str:
         arguments, at = json.dumps(self.arguments), json.dumps(self.at)
         figures = "".join(f" {name} {getattr(self, f):.6e} ;" for f, name in _FIGURES.items())
         said = f"[] a q:Observation ; q:of <{self.relation}> ; q:arguments {arguments} ;"
-        return f"{said}{figures} q:at {at} .\n"
+        return f"{said} q:foundAt <{self.site}> ;{figures} q:at {at} .\n"
 
 
 class Estimates:
@@ -101,6 +106,15 @@ class Estimates:
         """That a scan of the whole relation read, whatever its arguments."""
         sizes = (one.bytes for one in self._known.values() if one.relation == relation.uri)
         return max(sizes, default=None)
+
+    def slowness(self, site: str) -> float:
+        """Of a cycle provider, by its URI: the seconds of its runs together over those of the cost
+        model; of one that nobody has seen at work, as of all others; 1 without any."""
+        timed = [one for one in self._known.values() if one.seconds and one.estimated_seconds]
+        seen = [one for one in timed if one.site == site] or timed
+        if not seen:
+            return 1.0
+        return sum(one.seconds for one in seen) / sum(one.estimated_seconds for one in seen)
 
     def note(self, observations: Iterable[Observation]) -> None:
         """Keep figures of whole scans.  UnwritableOutput where the file cannot be written."""
@@ -129,8 +143,8 @@ def _read(file: Path | None) -> Iterable[Observation]:
     for line in file.read_text(encoding="utf-8").splitlines():
         found = _LINE.fullmatch(line)
         if found:
-            uri, arguments, *figures, at = found.groups()
-            said = uri, json.loads(arguments), *map(float, figures), json.loads(at)
+            uri, arguments, site, *figures, at = found.groups()
+            said = uri, json.loads(arguments), site, *map(float, figures), json.loads(at)
             yield Observation._make(said)
 
 

@@ -82,19 +82,27 @@ def plan_query(
             return None
         return estimates().rows_of(relation, arguments)
 
-    if learned is not None:
-        market = replace(market, relations=dict(_with_bytes(market, estimates())))
-    graph = read_query(sql, market).graph
-    matrices = Compatibility(market, user, groups)
-    optimiser = Optimiser(market, matrices, market.client.uri, rows_of=rows_of)
+    known = market if learned is None else _with_figures(market, estimates())
+    graph = read_query(sql, known).graph
+    matrices = Compatibility(known, user, groups)
+    optimiser = Optimiser(known, matrices, known.client.uri, rows_of=rows_of)
     root = optimiser.plan(
         graph, lambda figures: all(each.is_soft for each in quality.passed_by(figures))
     )
     return QueryPlan(sql, market, quality, graph, root, quality.checked(root))
 
 
+def _with_figures(market: Market, estimates: Estimates) -> Market:
+    """With the bytes that scans have read where nobody says how many there are, and cycle providers
+    as slow as their runs."""
+    sites = {
+        site.uri: replace(site, slowness=site.slowness * estimates.slowness(site.uri))
+        for site in market.sites
+    }
+    return replace(market, relations=dict(_with_bytes(market, estimates)), cycle_providers=sites)
+
+
 def _with_bytes(market: Market, estimates: Estimates) -> Iterator[tuple[str, Relation]]:
-    """The relations, with the bytes that scans have read where nobody says how many there are."""
     for uri, relation in market.relations.items():
         # Of Parquet only some columns were read.
         is_wanted = relation.bytes is None and relation.format != "parquet"

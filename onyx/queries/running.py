@@ -98,13 +98,13 @@ class Execution:
         done = sum(weights[number] * each.share for number, each in self.measured.items())
         return done / sum(weights.values())
 
-    def scans(self) -> Iterator[tuple[Scan, Scanned, Measured]]:
+    def scans(self) -> Iterator[tuple[Fragment, Scan, Scanned, Measured]]:
         """Each scan that something is known of, with its own and its fragment's figures."""
         measured = self.measured
         for fragment in self.fragments:
             one = measured.get(fragment.number, Measured(fragment.number))
             for scan, found in zip(fragment.scans, one.scans, strict=False):
-                yield scan, found, one
+                yield fragment, scan, found, one
 
     def bill(self) -> Bill:
         """By prices of the catalog: seconds of cycle providers, bytes of relations and links, rows
@@ -126,7 +126,7 @@ class Execution:
             receiver = self._order.receiver(fragment.number)
             target = self._order.asker if receiver is None else receiver.uri
             add(site.uri, one.bytes_sent / _MEGABYTE * links.get((site.uri, target), 0.0))
-        for scan, read, of in self.scans():
+        for _, scan, read, of in self.scans():
             price = read.bytes * of.share / _MEGABYTE * scan.relation.price_per_megabyte
             add(scan.relation.provider, price)
         return found
@@ -234,7 +234,7 @@ class Run:
 
     def _mark_scans(self) -> None:
         """Of scans that stopped at their share of the bytes."""
-        left = [(scan.relation, one) for scan, one, _ in self._execution.scans() if one.left]
+        left = [(scan.relation, one) for _, scan, one, _ in self._execution.scans() if one.left]
         if left:
             said = ", ".join(
                 f"{relation.name} was read to {one.bytes:,} of {one.bytes + one.left:,} bytes"

@@ -167,8 +167,8 @@ class Session:
         from onyx.queries.learning import Estimates, Observation  # noqa: PLC0415 - the engine
 
         observations = [
-            Observation.of(scan, found.rows, found.bytes, of.seconds)
-            for scan, found, of in execution.scans()
+            Observation.of(fragment, scan, found.rows, found.bytes, of.seconds)
+            for fragment, scan, found, of in execution.scans()
             if found.rows and not found.left
         ]
         with self._lock:

@@ -141,7 +141,7 @@ def open_sites(allowed: Compatibility, needed: int, functions: Iterable[int]) ->
 
     def worth(site: int) -> tuple[float, float]:
         place = allowed.sites[site]
-        return place.price_per_second, -place.cpu_megahertz * place.cores
+        return place.price_per_second, -place.cpu_megahertz * place.cores / place.slowness
 
     for mask in (allowed.execute_mask, *functions):
         for site in sorted(bits(mask), key=worth)[:SITES]:

@@ -63,7 +63,7 @@ class CostModel:
 
     def speed(self, site: CycleProvider) -> float:
         """As a multiple of one core of 1,000 MHz."""
-        return max(site.cpu_megahertz, 1.0) / 1000.0 * max(site.cores, 1)
+        return max(site.cpu_megahertz, 1.0) / 1000.0 * max(site.cores, 1) / site.slowness
 
     def work(self, site: CycleProvider, seconds: float) -> Charge:
         """Of work that takes so many seconds at 1,000 MHz on one core."""
@@ -78,12 +78,13 @@ class CostModel:
         """Of reading so many bytes as so many rows."""
         parsed = relation.format not in ("parquet", "jdbc", "files")
         seconds = size * (self.parsed_byte_s if parsed else self.byte_s) + rows * self.row_s
-        bought = Charge(self.start_s, size / MEGABYTE * relation.price_per_megabyte)
+        bought = Charge(self.start_s * site.slowness, size / MEGABYTE * relation.price_per_megabyte)
         return self.work(site, seconds).plus(bought)
 
     def function(self, site: CycleProvider, function: Function) -> tuple[Charge, Charge]:
         """Of the start of a function, and of a row that it takes."""
-        start = Charge(self.function_start_s, self.function_start_s * site.price_per_second)
+        seconds = self.function_start_s * site.slowness
+        start = Charge(seconds, seconds * site.price_per_second)
         row = self.work(site, function.seconds_per_row + self.row_s)
         return start, row.plus(Charge(0.0, function.price_per_row))
 

@@ -114,7 +114,8 @@ class FunctionProvider:
 
 @dataclass(frozen=True, slots=True)
 class CycleProvider:
-    """A machine that executes fragments; without a port it is the asking process itself."""
+    """A machine that executes fragments; without a port it is the asking process itself.
+    ``slowness``: so many times the seconds of the cost model it takes, as runs have shown."""
 
     uri: str
     name: str
@@ -125,6 +126,7 @@ class CycleProvider:
     memory_megabytes: float = 1024.0
     cpu_megahertz: float = 1000.0
     cores: int = 1
+    slowness: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
