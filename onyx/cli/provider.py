@@ -40,7 +40,7 @@ CATALOG: dict[str, str | None] = {
 }
 SECRETS: dict[str, str | None] = {
     "--secret NAME=FILE...": "the text of a secret of yours for an old system, for the machine "
-    "that reads it; repeatable",
+    "that reads it; of NAME@PROVIDER for that cycle provider alone; repeatable",
 }
 MEASURE: dict[str, str | None] = {
     "relations RELATION*": "as PROVIDER.RELATION (default: all of the files)",
@@ -149,7 +149,8 @@ def run_measure(arguments: argparse.Namespace) -> None:
     named = {each.name: each for each in market.relations.values()}
     names = arguments.relations or [] if arguments.machine else [*named]
     known = [named[check_known(each, named, what="relation")] for each in names]
-    chosen = [relation_with(each, secrets_of(arguments)) for each in known]
+    secrets = secrets_of(arguments)
+    chosen = [relation_with(each, secrets, market.client) for each in known]
     sites = {each.name: each for each in market.sites}
     found = [HEAD]
     if arguments.machine:

@@ -41,7 +41,7 @@ With --save the query is checked and becomes a relation of the catalog --out FIL
 queries that have it name it in FROM.
 
 With --secret a relation that says so is read with a password or the like of yours, which is
-encrypted for the machine that reads it.
+encrypted for the machine that reads it; with NAME@PROVIDER=FILE no other machine gets it.
 
 With --standing the profiles by which the query reads archives become profiles of yours, whose
 results onyx subscribe takes from now on.
@@ -109,6 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         learned = arguments.learn
         user = _user(arguments)
+        if arguments.secret:
+            from onyx.queries.secrets import where_allowed  # noqa: PLC0415 - cryptography
+
+            market = where_allowed(market, secrets_of(arguments))
         _explain(arguments, plan_query(sql, market, user, arguments.group, quality, learned))
         return EXIT_OK
     from onyx.queries.session import Session  # noqa: PLC0415 - Spark and Flight take long to load

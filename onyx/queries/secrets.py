@@ -4,6 +4,9 @@ A relation says which of its options are secrets, ``q:secret "password=warehouse
 has the text of ``warehouse``.  The asking process seals it for the certificate of each cycle
 provider that reads such a relation, and for this query and user: as part of another plan it is of
 no use.  A secret is a value of a fragment's options from when it is opened, and in no text.
+
+Users' secrets are a mapping from ``NAME``, for any cycle provider that reads a relation by it, or
+``NAME@PROVIDER``, for that one alone; no name in a catalog has a "@".
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from cryptography import x509
 from onyx.errors import NotAuthenticated
 from onyx.identity.sealing import seal_for
 from onyx.identity.signing import Signer
-from registration.queries.providers import Relation, Secret
+from registration.queries.providers import CycleProvider, Market, Relation, Secret
 from registration.queries.query_plan import Fragment
-from registration.queries.refusals import QueryRefused
+from registration.queries.refusals import QueryRefused, did_you_mean
 
 
 class SealedSecret(NamedTuple):
@@ -36,6 +39,31 @@ Of = tuple[str, str]
 """The id of a query, and its user as a principal, "" for an anonymous one."""
 
 
+def where_allowed(market: Market, secrets: Mapping[str, str]) -> Market:
+    """The market, its relations read only where the user lets their secrets be, as far as there is
+    such a place.  QueryRefused for a secret of a provider that the market does not have."""
+    sites = {site.uri: site for site in market.sites}
+    names = {site.name for site in sites.values()}
+    for key in secrets:
+        _, sign, provider = key.rpartition("@")
+        if sign and provider not in names:
+            reason = (
+                f"the secret {key} is for {provider}, which is no cycle provider of the catalog"
+            )
+            raise QueryRefused("not-allowed", reason, hint=did_you_mean(provider, names))
+
+    def narrowed(relation: Relation) -> Relation:
+        allowed = tuple(
+            uri
+            for uri in relation.read_at
+            if uri in sites
+            and all(_of(secrets, name, sites[uri]) is not None for _, name in relation.secrets)
+        )
+        return replace(relation, read_at=allowed or relation.read_at)
+
+    return replace(market, relations={uri: narrowed(r) for uri, r in market.relations.items()})
+
+
 def seal_secrets(
     of: Of,
     fragment: Fragment,
@@ -43,16 +71,17 @@ def seal_secrets(
     certificate: Callable[[], x509.Certificate],
 ) -> tuple[SealedSecret, ...]:
     """Those that a fragment needs; ``certificate``: of its cycle provider.  QueryRefused where the
-    user has not given one, NotAuthenticated."""
+    user has not given one for it, NotAuthenticated."""
     names = {name for scan in fragment.scans for _, name in scan.relation.secrets}
     if not names:
         return ()
     with_secrets(fragment, secrets)
-    site, holder = fragment.site.uri, certificate()
+    site, holder = fragment.site, certificate()
     return tuple(
-        SealedSecret(site, name, b64encode(sealed).decode())
+        SealedSecret(site.uri, name, b64encode(sealed).decode())
         for name in sorted(names)
-        for sealed in (seal_for(holder, secrets[name].encode(), _context(of, site, name)),)
+        for text in (_of(secrets, name, site) or "",)
+        for sealed in (seal_for(holder, text.encode(), _context(of, site.uri, name)),)
     )
 
 
@@ -74,24 +103,33 @@ def open_secrets(
 
 def with_secrets(fragment: Fragment, secrets: Mapping[str, str]) -> Fragment:
     """The fragment with secrets as values of options.  QueryRefused for one that is missing."""
-
-    return replace(
-        fragment,
-        scans=tuple(
-            replace(scan, relation=relation_with(scan.relation, secrets)) for scan in fragment.scans
-        ),
+    scans = (
+        replace(scan, relation=relation_with(scan.relation, secrets, fragment.site))
+        for scan in fragment.scans
     )
+    return replace(fragment, scans=tuple(scans))
 
 
-def relation_with(relation: Relation, secrets: Mapping[str, str]) -> Relation:
-    """The same of one relation."""
-    for _, name in relation.secrets:
-        if name not in secrets:
+def relation_with(relation: Relation, secrets: Mapping[str, str], site: CycleProvider) -> Relation:
+    """The same of one relation, which is read at a site."""
+    found = []
+    for option, name in relation.secrets:
+        value = _of(secrets, name, site)
+        if value is None:
+            others = [key.rpartition("@")[2] for key in secrets if key.startswith(f"{name}@")]
             reason = f"{relation.name} is read by the secret {name!r}"
             hint = f"say --secret {name}=FILE, with the file that has it"
+            if others:
+                reason = f"{reason} at {site.name}, and that is for {', '.join(others)} alone"
+                hint = f"say --secret {name}@{site.name}=FILE where {site.name} may have it"
             raise QueryRefused("not-allowed", reason, relation.uri, hint=hint)
-    found = tuple((option, Secret(secrets[name])) for option, name in relation.secrets)
+        found.append((option, Secret(value)))
     return replace(relation, options=(*relation.options, *found))
+
+
+def _of(secrets: Mapping[str, str], name: str, site: CycleProvider) -> str | None:
+    """The user's text for a cycle provider; those for it alone come first."""
+    return secrets.get(f"{name}@{site.name}", secrets.get(name))
 
 
 def _context(of: Of, site: str, name: str) -> bytes:

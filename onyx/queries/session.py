@@ -35,7 +35,7 @@ from onyx.queries.lateness import slowed
 from onyx.queries.planning import QueryPlan, plan_query
 from onyx.queries.provider_process import Peers, Refused, plug_in
 from onyx.queries.running import OF_RUNS, Execution, Run, asked, everywhere
-from onyx.queries.secrets import SealedSecret, seal_secrets, with_secrets
+from onyx.queries.secrets import SealedSecret, seal_secrets, where_allowed, with_secrets
 from onyx.queries.signatures import Order, seal
 from overlay.link.principal import Principal
 from registration.queries.providers import CycleProvider, Market
@@ -86,7 +86,7 @@ class Session:
     ) -> None:
         """``spark``: a session of the user's own, else one by ``options``.  ``learned``: a file of
         figures of scans (``Estimates``), which is read and written.  ``secrets`` for old systems,
-        by the names that relations say."""
+        by ``NAME`` or ``NAME@PROVIDER`` (``secrets.py``)."""
         self._market_for: Callable[[str], Market] = (
             (lambda _: catalog) if isinstance(catalog, Market) else catalog.market_for
         )
@@ -128,6 +128,7 @@ class Session:
         return Run(self._started(plan), self._started, self._faster, self._note)
 
     def _planned(self, sql: str, quality: Quality, market: Market) -> QueryPlan:
+        market = where_allowed(market, self._secrets)
         return plan_query(sql, market, self.user, self._groups, quality, self._learned)
 
     def _started(self, plan: QueryPlan) -> Execution:

@@ -384,9 +384,9 @@ def _pairs(of: _Resource, name: str) -> tuple[tuple[str, str], ...]:
     """Of ``option`` or ``secret``: options with their values, or with the names of secrets."""
     pairs = [each.partition("=") for each in of.all(name)]
     for key, sign, value in pairs:
-        if not (key and sign and (value or name == "option")):
+        if not (key and sign and (name == "option" or (value and "@" not in value))):
             said = f"{key}{sign}{value}"
-            wanted = "KEY=VALUE" if name == "option" else "OPTION=NAME"
+            wanted = "KEY=VALUE" if name == "option" else "OPTION=NAME, a name without @"
             raise _Wrong("bad-option", f"the {name} {said!r} is not {wanted}", name, said)
     return tuple((key, value) for key, _, value in pairs)
 

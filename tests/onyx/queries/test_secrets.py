@@ -18,14 +18,14 @@ from onyx.errors import EXIT_NO_PERMISSION, NotAuthenticated
 from onyx.identity.authority import Authority
 from onyx.identity.sealing import open_sealed, seal_for
 from onyx.identity.signing import SignatureCheck, Signer
-from onyx.queries.secrets import Of, open_secrets, seal_secrets, with_secrets
+from onyx.queries.secrets import Of, open_secrets, seal_secrets, where_allowed, with_secrets
 from onyx.queries.signatures import Order, seal
 from overlay.link.principal import Principal
-from registration.queries.providers import CycleProvider, Relation, Secret
+from registration.queries.providers import CycleProvider, Market, Relation, Secret
 from registration.queries.query_plan import Fragment, Scan
 from registration.queries.refusals import QueryRefused
 
-A = CycleProvider("urn:a", "A", "h", 7)
+A, B = CycleProvider("urn:a", "A", "h", 7), CycleProvider("urn:b", "B", "h", 8)
 TEXT = "hunter2 \u00e4"
 OLD = Relation(
     "urn:r", "A.R", "urn:p", ("urn:a",), "jdbc", "jdbc:x", (), options=(("dbtable", "t"),),
@@ -170,6 +170,43 @@ def test_a_secret_is_a_value_of_an_option_that_no_text_shows() -> None:
     assert seal_secrets(OF, replace(FRAGMENT, scans=()), {}, pytest.fail) == ()
 
 
+def test_a_secret_of_one_provider_is_sealed_for_it_alone(
+    authority: Authority, tmp_path: Path
+) -> None:
+    a = credentials(authority, tmp_path, "A")
+    bound = {"warehouse@A": TEXT, "warehouse": "for others", "login": "ann"}
+    sealed = seal_secrets(OF, FRAGMENT, bound, lambda: certificate(a))
+    assert open_secrets(OF, sealed, "urn:a", Signer(a)) == {"warehouse": TEXT, "login": "ann"}
+    elsewhere = replace(FRAGMENT, site=B)
+    (scan,) = with_secrets(elsewhere, bound).scans
+    assert dict(scan.relation.options)["password"] == "for others"
+    del bound["warehouse"]
+    with pytest.raises(QueryRefused) as refused:
+        seal_secrets(OF, elsewhere, bound, pytest.fail)
+    assert refused.value.reason == (
+        "A.R is read by the secret 'warehouse' at B, and that is for A alone"
+    )
+    assert refused.value.hint == "say --secret warehouse@B=FILE where B may have it"
+
+
+def test_a_relation_is_read_where_its_secrets_may_be() -> None:
+    table = replace(OLD, read_at=("urn:a", "urn:b"))
+    market = Market({}, {}, {each.uri: each for each in (A, B)}, {table.uri: table}, {})
+
+    def places(*names: str) -> tuple[str, ...]:
+        allowed = where_allowed(market, dict.fromkeys(names, TEXT))
+        return allowed.relations[table.uri].read_at
+
+    assert places("warehouse", "login") == ("urn:a", "urn:b")
+    assert places("warehouse@B", "login") == ("urn:b",)
+    assert places("warehouse@B", "warehouse@A", "login@A") == ("urn:a",)
+    assert places() == ("urn:a", "urn:b"), "the secret that is missing is named later"
+    assert places("warehouse@B", "login@A") == ("urn:a", "urn:b")
+    with pytest.raises(QueryRefused, match="is for b, which is no cycle provider") as refused:
+        places("warehouse@b")
+    assert refused.value.hint == "did you mean B?"
+
+
 def test_the_command_names_a_secret_that_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,3 +224,6 @@ def test_the_command_names_a_secret_that_is_missing(
     market.write_text(market.read_text().replace("url=warehouse", "warehouse"))
     assert main(["provider", "check", str(market)]) != 0
     assert "the secret 'warehouse' is not OPTION=NAME" in capsys.readouterr().out
+    market.write_text(market.read_text().replace('"warehouse"', '"url=warehouse@A"'))
+    assert main(["provider", "check", str(market)]) != 0
+    assert "'url=warehouse@A' is not OPTION=NAME, a name without @" in capsys.readouterr().out
