@@ -18,7 +18,7 @@ from onyx.queries.running import asked, everywhere
 from onyx.queries.signatures import question
 from registration.queries.providers import Market
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import Measured
+from registration.spark.job import Measured
 from registration.spark.receive_source import Peer
 
 _AT_WORK = msgspec.json.Decoder(list[AtWork])  # made once: signatures.py says why

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from registration.queries.providers import Market
 from registration.queries.query_plan import Figures, Fragment
-from registration.spark.fragment_job import Measured
+from registration.spark.job import Measured
 
 SLOW = 1.5
 """So many times its estimate a fragment takes before its machine is taken for a slower one."""

@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -46,8 +47,10 @@ from registration.queries.providers import CycleProvider, Market
 from registration.queries.query_plan import Fragment
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import FragmentJob, Measured, query_session
+from registration.spark.fragment_job import query_session
 from registration.spark.function_runner import Work
+from registration.spark.job import Job, Measured
+from registration.spark.passing_job import job_of
 from registration.spark.receive_source import Peer, Stream
 from registration.spark.session import Session
 
@@ -82,7 +85,7 @@ class _Query:
     fragments: list[Fragment]
     begun: float = field(default_factory=monotonic)
     seen: float = field(default_factory=monotonic)
-    jobs: dict[int, FragmentJob] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
 
     @property
@@ -171,11 +174,11 @@ class CycleService:
         try:
             of = order.id, "" if user is None else str(user)
             secrets = open_secrets(of, order.secrets, self._own.uri, self._peers.identity.signer)
-            session = query_session(self._session)
+            session = cache(lambda: query_session(self._session))
             for each in [with_secrets(fragment, secrets) for fragment in fragments]:
                 streams = self._peers.streams(order, each)
                 works = self._plug_in(each, order.certified)
-                query.jobs[each.number] = FragmentJob(session, each, streams, works)
+                query.jobs[each.number] = job_of(session, each, streams, works)
         except BaseException:
             self.end(order.id)
             raise
@@ -185,7 +188,7 @@ class CycleService:
         signer = self._peers.identity.signer
         return "" if signer is None else signer.certificate
 
-    def rows(self, sealed: bytes) -> FragmentJob:
+    def rows(self, sealed: bytes) -> Job:
         """The job of the fragment that a ticket is for; QueryRefused."""
         query_id, number, who = self._gate.ticket(sealed)
         query = self._queries.get(query_id)
@@ -324,7 +327,7 @@ def _refusals() -> Iterator[None]:
         raise flight.FlightServerError(stopped.marked()) from None
 
 
-def _told(job: FragmentJob, context: Any) -> Iterator[Any]:
+def _told(job: Job, context: Any) -> Iterator[Any]:
     """The rows of a job, until who takes them is gone."""
     try:
         yield from job.batches(context.is_cancelled)

@@ -27,7 +27,7 @@ from registration.queries.quality import Violation
 from registration.queries.query_plan import Figures, Fragment, Scan
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import FragmentJob, Measured, Scanned
+from registration.spark.job import Job, Measured, Scanned
 from registration.spark.receive_source import Peer
 
 Bill: TypeAlias = Mapping[str, float]
@@ -47,9 +47,7 @@ _MEGABYTE = 1e6
 class Execution:
     """A query plan that was plugged at all its cycle providers."""
 
-    def __init__(
-        self, job: FragmentJob, order: Order, peers: Collection[Peer], plan: QueryPlan
-    ) -> None:
+    def __init__(self, job: Job, order: Order, peers: Collection[Peer], plan: QueryPlan) -> None:
         """``job``: of the last fragment, whose rows are the result."""
         self.plan, self.schema = plan, job.schema
         self._job, self._order, self._peers = job, order, peers

@@ -8,8 +8,8 @@
         print(run.complete, run.actual, run.bill)
 
 The asking process is a cycle provider, too: the last fragment of a query plan is executed here, in
-a Spark session that is started when the first one needs it.  All others go to their cycle providers
-in a plan that the user's certificate signs.
+a Spark session that is started when the first one needs it: one that passes rows on does not.  All
+others go to their cycle providers in a plan that the user's certificate signs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from registration.queries.quality import Quality
 from registration.queries.query_plan import Figures, Fragment, digest
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_session
+from registration.spark.fragment_job import STATIC_SETTINGS, query_session
+from registration.spark.passing_job import job_of
 from registration.spark.receive_source import Peer
 from registration.spark.session import Session as SparkSession
 from registration.spark.session import SparkOptions, spark_session
@@ -191,10 +192,12 @@ class Session:
         sealed = seal(order, identity.signer)
         try:
             everywhere(lambda peer: _plug(peer, sealed), reached.values())
-            session = query_session(self._spark_session())
             plugged = plug_in(market, self._functions, identity.check(), weak=self._weak)
             works = plugged(root, certified)
-            job = FragmentJob(session, root, peers.streams(order, root), works)
+            job = job_of(
+                lambda: query_session(self._spark_session()), root,
+                peers.streams(order, root), works,
+            )  # fmt: skip
         except BaseException:
             everywhere(lambda peer: _ended(peer, order.id), reached.values())
             raise

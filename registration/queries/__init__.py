@@ -22,5 +22,6 @@
     quality.py        limits that a user gives with a query (2.3)
     query_plan.py     annotated operators, fragments by cycle provider, digest
     fragment_sql.py   the SQL that each cycle provider's Spark is given
+    passed_rows.py    the fragments that compute nothing
     fragment_check.py a cycle provider's own look at a fragment: its records, rules, and SQL
 """

@@ -1,4 +1,4 @@
-"""A fragment of a query plan at work in a Spark session (seed 001, 2.1 step 4).
+"""A fragment of a query plan that a Spark session executes.
 
 Its scans and the streams that it receives are views of the session, its functions are functions of
 the session, and Spark executes its SQL over these; ``sending`` takes the rows of its tasks.  Rows
@@ -10,26 +10,24 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
 from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from registration.queries.providers import Secret
 from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.refusals import QueryRefused
-from registration.queries.stopped import QueryStopped, stopped_in
 from registration.spark.function_runner import Work, scalar_function
+from registration.spark.job import Job, Scanned
 from registration.spark.receive_source import FORMAT, ReceiveSource, Stream
 from registration.spark.scans import Opened, ddl_of, open_scan
-from registration.spark.sending import LOOK_SECONDS, Sending, sender
+from registration.spark.sending import Sending, Waiting, sender
 from registration.spark.session import Session
 
-Batch: TypeAlias = Any
 Frame: TypeAlias = Any
 
 _ENDS_EARLY = "Limit"  # in the name of an operator of Spark that does not take all rows
@@ -50,37 +48,8 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """Of a scan: ``bytes`` that it reads, ``left``: that it was not allowed to; ``rows`` of the
-    relation, None where it was not read whole, or nobody has counted."""
-
-    bytes: int = 0
-    left: int = 0
-    rows: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Of a fragment so far: ``rows`` and ``bytes_sent`` as Arrow, ``bytes_read`` of the files
-    of its scans, ``seconds`` since its start and ``first_row_s`` from there to the first batch;
-    ``share``: of its tasks that are done, from 0 to 1; ``scans``: in the order of the
-    fragment's."""
-
-    number: int
-    rows: int = 0
-    bytes_sent: int = 0
-    bytes_read: int = 0
-    first_row_s: float = 0.0
-    seconds: float = 0.0
-    share: float = 0.0
-    scans: tuple[Scanned, ...] = ()
-
-
-class FragmentJob:
-    """One fragment; ``batches`` executes it, once.
-
-    ``schema``: its columns as an Arrow schema."""
+class FragmentJob(Job):
+    """A fragment that Spark executes."""
 
     def __init__(
         self,
@@ -92,13 +61,9 @@ class FragmentJob:
         """``session``: the one of the query, as of ``query_session``.  ``streams``: by the number
         of the fragment that sends.  ``works``: the fragment's functions by their names in its SQL.
         QueryStopped for what Spark refuses."""
+        super().__init__(fragment)
         self._session, self._context = session, session.sparkContext
-        self.fragment = fragment
         self._group = f"onyx-query-{uuid4().hex}"
-        self._rows = self._bytes = 0
-        self._scans: list[Scanned] = []
-        self._begun = self._first = self._ended = 0.0
-        self._is_cancelled = threading.Event()
         self._frames: list[Frame] = []
         wrappers = {work.function.uri: work for work in works.values()}
         try:
@@ -128,70 +93,22 @@ class FragmentJob:
         frame.createOrReplaceTempView(receive.view)
         return frame
 
-    def measured(self) -> Measured:
-        now = self._ended or monotonic()
-        share = (1.0 if self._ended else self._share()) if self._begun else 0.0
-        return Measured(
-            self.fragment.number,
-            self._rows,
-            self._bytes,
-            round(sum(each.bytes for each in self._scans) * share),
-            self._first - self._begun if self._first else 0.0,
-            now - self._begun if self._begun else 0.0,
-            share,
-            tuple(self._scans),
-        )
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether somebody takes its rows."""
-        return bool(self._begun) and not self._ended
-
-    def cancel(self) -> None:
-        """End it within a second; ``batches`` raises QueryStopped ``cancelled``."""
-        self._is_cancelled.set()
-
-    def batches(self, is_gone: Callable[[], bool] = bool) -> Generator[Batch]:
-        """Its rows, with ``schema``, as Spark makes them, until ``is_gone`` is true of who takes
-        them; nothing of it runs on when this ends or is closed.  QueryStopped."""
-        self._begun = monotonic()
+    @contextmanager
+    def _at_work(self) -> Iterator[Waiting]:
         with tempfile.TemporaryDirectory(prefix="onyx-send-") as folder:
             ordered = _is_ordered(self._frame)
             send = Sending(Path(folder), self._is_starving, is_ordered=ordered)
             thread = threading.Thread(target=self._run, args=(send,), daemon=True)
             thread.start()
             try:
-                for batch in self._taken(send, is_gone):
-                    self._first = self._first or monotonic()
-                    self._rows += batch.num_rows
-                    self._bytes += batch.nbytes
-                    yield self._named(batch)
+                yield send.waiting
             finally:
-                self._ended = monotonic()
                 if thread.is_alive():
                     self._context.cancelJobGroup(self._group)
                 send.close()
                 thread.join()
                 for frame in self._frames:
                     frame.unpersist()
-
-    def _named(self, batch: Batch) -> Batch:
-        columns = [c.cast(f.type) for c, f in zip(batch.columns, self.schema, strict=True)]
-        return import_module("pyarrow").RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _taken(self, send: Sending, is_gone: Callable[[], bool]) -> Iterator[Batch]:
-        while True:
-            if self._is_cancelled.is_set() or is_gone():
-                raise QueryStopped("cancelled", "the query was cancelled")
-            try:
-                found = send.waiting.take(LOOK_SECONDS)
-            except TimeoutError:
-                continue
-            if found is None:
-                return
-            if isinstance(found, Exception):
-                raise self._stopped(found) from None
-            yield found
 
     def _run(self, send: Sending) -> None:
         """In a thread: the job, whose tasks send their rows."""
@@ -228,7 +145,6 @@ class FragmentJob:
         )
 
     def _share(self) -> float:
-        """Of the tasks that are done."""
         tracker = self._context.statusTracker()
         done = tasks = 0
         for job in tracker.getJobIdsForGroup(self._group):
@@ -239,16 +155,6 @@ class FragmentJob:
                     tasks += stage.numTasks
                     done += stage.numCompletedTasks
         return done / tasks if tasks else 0.0
-
-    def _stopped(self, error: Exception) -> QueryStopped:
-        if isinstance(error, QueryStopped):
-            return error
-        options = (pair for scan in self.fragment.scans for pair in scan.relation.options)
-        said = str(error)
-        for secret in (value for _, value in options if isinstance(value, Secret)):
-            said = said.replace(secret, "***") if secret else said
-        reason = _reason(said) or type(error).__name__
-        return stopped_in(said) or QueryStopped("failed", reason, self.fragment.site.uri)
 
 
 def _counted(opened: Opened, scan: Scan) -> Frame:
@@ -287,10 +193,3 @@ def _reads_twice(frame: Frame, received: int) -> bool:
 
 def _is_ordered(frame: Frame) -> bool:
     return not frame._jdf.queryExecution().executedPlan().outputOrdering().isEmpty()
-
-
-def _reason(said: str) -> str:
-    """The line of Spark's text that says most: the last of a Python trace, else the first."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    trace = [line for line in lines if line.partition(":")[0].endswith(("Error", "Exception"))]
-    return (trace or lines or [""])[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -74,12 +74,17 @@ class Stream:
     def of(cls, options: Mapping[str, str]) -> Stream:
         return cls(Peer(**json.loads(options["peer"])), b64decode(options["ticket"]))
 
-    def batches(self) -> Iterator[Any]:
-        """Its record batches; QueryStopped."""
+    def batches(
+        self, opened: Callable[[Callable[[], None]], None] = lambda cancel: None
+    ) -> Iterator[Any]:
+        """Its record batches; QueryStopped.  ``opened``: given a function by which another thread
+        ends the stream."""
         flight = import_module("pyarrow.flight")
         try:
             with closing(self.peer.connected()) as client:
-                for chunk in client.do_get(flight.Ticket(self.ticket)):
+                reader = client.do_get(flight.Ticket(self.ticket))
+                opened(reader.cancel)
+                for chunk in reader:
                     if chunk.data is not None:
                         yield chunk.data
         except (flight.FlightError, OSError, import_module("pyarrow").ArrowException) as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from registration.queries.providers import Relation
@@ -20,6 +20,7 @@ from registration.queries.query_plan import Scan
 from registration.queries.stopped import QueryStopped
 from registration.spark.archive_files import ArchiveFiles, files_of
 from registration.spark.function_runner import Work, table_function
+from registration.spark.parquet_rows import Piece, has_all, read_groups, row_groups
 from registration.spark.session import Session
 
 Batch: TypeAlias = Any
@@ -44,15 +45,6 @@ class Opened:
     bytes: int
     left: int = 0
     rows: int | None = None
-
-
-class _Piece(NamedTuple):
-    """A file, or a row group of one; ``bytes`` and ``rows`` as ``Opened`` has them."""
-
-    path: str
-    bytes: int
-    rows: int = 0
-    group: int = 0
 
 
 def open_scan(session: Session, scan: Scan, wrapper: Work | None = None) -> Opened:
@@ -97,14 +89,14 @@ def ddl_of(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"`{name}` {kind}" for name, kind in columns)
 
 
-def _most(scan: Scan, whole: float) -> float:
+def most_of(scan: Scan, whole: float) -> float:
     """Bytes that the scan may read of so many that the relation has."""
     return min(inf if scan.most_bytes is None else scan.most_bytes, int(scan.share * whole))
 
 
 def _archive(session: Session, scan: Scan, options: Mapping[str, str]) -> Opened:
     files = ArchiveFiles.of(files_of(Path(scan.relation.location)))
-    most = _most(scan, files.bytes)
+    most = most_of(scan, files.bytes)
     within = files.within(most)
     if within.bytes < files.bytes:
         options = {**options, "bytes": str(most)}
@@ -134,17 +126,17 @@ def _files(session: Session, scan: Scan, options: Mapping[str, str]) -> Opened:
     sizes = {path: Path(path).stat().st_size for path in paths if Path(path).exists()}
     if len(sizes) < len(paths) or not paths:
         return _by_rows(scan, _shown(frame, relation.format))
-    pieces = [_Piece(path, size) for path, size in sizes.items()]
+    pieces = [Piece(path, size) for path, size in sizes.items()]
     if relation.format == "parquet":
-        pieces = [each for path in sizes for each in _groups(path, scan.columns)]
+        pieces = [each for path in sizes for each in row_groups(path, scan.columns)]
     whole = sum(each.bytes for each in pieces)
-    most = _most(scan, sum(sizes.values()))
+    most = most_of(scan, sum(sizes.values()))
     rows = sum(each.rows for each in pieces) if relation.format == "parquet" else None
     if whole <= most:
         return Opened(_shown(frame, relation.format), whole, 0, rows)
-    taken = _first(pieces, most)
+    taken = first_of(pieces, most)
     read = sum(each.bytes for each in taken)
-    by_file: dict[str, list[_Piece]] = {}
+    by_file: dict[str, list[Piece]] = {}
     for each in taken:
         by_file.setdefault(each.path, []).append(each)
     last = pieces[len(taken)].path
@@ -152,7 +144,7 @@ def _files(session: Session, scan: Scan, options: Mapping[str, str]) -> Opened:
     base = relation.location if Path(relation.location).is_dir() else str(Path(last).parent)
     whole_files = reader.option("basePath", base).load(list(by_file)) if by_file else None
     rest = None
-    if relation.format == "parquet" and cut and _has_all(last, frame.columns):
+    if relation.format == "parquet" and cut and has_all(last, frame.columns):
         rest = session.range(0, len(cut), 1, len(cut)).mapInArrow(
             _reading_groups(last, [each.group for each in cut], frame.schema), frame.schema
         )
@@ -181,7 +173,7 @@ def _by_rows(scan: Scan, frame: Frame) -> Opened:
     """Of what has no files here, as its catalog says."""
     relation = scan.relation
     whole = scan.estimate.bytes_read or relation.bytes or 0.0
-    most = _most(scan, relation.bytes or whole)
+    most = most_of(scan, relation.bytes or whole)
     rows = scan.estimate.rows or relation.rows or 0.0
     if scan.most_bytes is None and scan.share == 1:
         return Opened(frame, round(whole))
@@ -193,8 +185,8 @@ def _by_rows(scan: Scan, frame: Frame) -> Opened:
     return Opened(frame.limit(int(rows * most / whole)), int(most), round(whole) - int(most))
 
 
-def _first(pieces: Iterable[_Piece], most: float) -> list[_Piece]:
-    found: list[_Piece] = []
+def first_of(pieces: Iterable[Piece], most: float) -> list[Piece]:
+    found: list[Piece] = []
     for each in pieces:
         most -= each.bytes
         if most < 0:
@@ -206,34 +198,14 @@ def _first(pieces: Iterable[_Piece], most: float) -> list[_Piece]:
 # --- Parquet --------------------------------------------------------------------------------------
 
 
-def _groups(path: str, columns: Iterable[str]) -> Iterator[_Piece]:
-    """The row groups of a file with the bytes of some columns, none: of all."""
-    wanted = set(columns)
-    said = import_module("pyarrow.parquet").read_metadata(path)
-    for number in range(said.num_row_groups):
-        group = said.row_group(number)
-        chunks = (group.column(at) for at in range(group.num_columns))
-        size = sum(
-            chunk.total_compressed_size
-            for chunk in chunks
-            if not wanted or chunk.path_in_schema.partition(".")[0] in wanted
-        )
-        yield _Piece(path, size, group.num_rows, number)
-
-
-def _has_all(path: str, columns: Iterable[str]) -> bool:
-    """Whether a file has these columns itself, and not in the names of its folders."""
-    return {*columns} <= {*import_module("pyarrow.parquet").read_schema(path).names}
-
-
 def _reading_groups(path: str, groups: list[int], schema: Any) -> Reading:
     def read(batches: Iterator[Batch]) -> Iterator[Batch]:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        arrow = import_module("pyarrow")
         made = import_module("pyspark.sql.pandas.types").to_arrow_schema(schema, timezone="UTC")
         for number in _numbers(batches):
-            file = parquet.ParquetFile(path)
-            for batch in file.iter_batches(row_groups=[groups[number]], columns=made.names):
-                columns = [batch.column(f.name).cast(f.type, safe=False) for f in made]
+            for batch in read_groups(path, [groups[number]], made.names):
+                pairs = zip(batch.columns, made, strict=True)
+                columns = [column.cast(f.type, safe=False) for column, f in pairs]
                 yield arrow.RecordBatch.from_arrays(columns, schema=made)
 
     return read

@@ -23,7 +23,8 @@ from registration.queries.quality import Quality
 from registration.queries.query_graph import QueryGraph
 from registration.queries.query_plan import Figures, Fragment, PlanNode, Receive, Scan
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import FragmentJob, Measured, Scanned
+from registration.spark import job as jobs
+from registration.spark.job import Measured, Scanned
 
 A = CycleProvider("u:A", "A", port=1, cpu_megahertz=2000, price_per_second=0.1)
 B = CycleProvider("u:B", "B", port=2, cpu_megahertz=2000)
@@ -79,7 +80,7 @@ def _watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def execution(job: Job, quality: Quality) -> Execution:
     root = PlanNode("scan", A, FRAGMENT.estimate)
     plan = QueryPlan("SELECT", MARKET, quality, cast(QueryGraph, None), root)
-    return Execution(cast(FragmentJob, job), Order((FRAGMENT,), CLIENT), (), plan)
+    return Execution(cast(jobs.Job, job), Order((FRAGMENT,), CLIENT), (), plan)
 
 
 def run_of(
