@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from registration.queries.compatibility import Compatibility
 from registration.queries.providers import CycleProvider, Market
 from registration.queries.query_plan import Fragment, Plug, Scan
-from registration.queries.refusals import QueryRefused
+from registration.queries.refusals import QueryCode, QueryRefused
 from registration.queries.sql_functions import AGGREGATES, FUNCTIONS
 from registration.queries.sql_language import Text, print_sql
 
+R = TypeVar("R")
 Aggregated: TypeAlias = Mapping[str, bool]
 """By URI of a relation whether rows are aggregates of its rows alone."""
 
@@ -36,17 +37,43 @@ def checked_fragment(
     (``not-allowed`` with the rules, ``unknown-relation``, ``unknown-function``, ``unknown-column``,
     ``forbidden-sql``, ``syntax``)."""
     bit = 1 << next(at for at, each in enumerate(allowed.sites) if each.uri == site.uri)
-    if not allowed.execute_mask & bit:
-        raise _forbidden(allowed, site.uri, site.uri, "no fragments of this user are executed here")
-    views = [scan.view for scan in fragment.scans]
-    views += [receive.view for receive in fragment.receives]
-    names = [each.name for each in fragment.plugs]
+
+    def check(mask: int, resource: str, reason: str) -> None:
+        if not mask & bit:
+            rules = " ".join(allowed.why(resource, site.uri))
+            raise QueryRefused("not-allowed", reason, rules or resource)
+
+    def own(records: Mapping[str, R], uri: str, code: QueryCode) -> R:
+        if uri not in records:
+            kind = code.removeprefix("unknown-")
+            raise QueryRefused(code, f"{site.name} knows no {kind} {uri}", uri)
+        return records[uri]
+
+    def scan(said: Scan) -> Scan:
+        uri = said.relation.uri
+        relation = own(market.relations, uri, "unknown-relation")
+        check(allowed.read_mask(uri), uri, f"{relation.name} is not read here for this user")
+        unknown = sorted(set(said.columns) - {column.name for column in relation.columns})
+        if unknown:
+            raise QueryRefused("unknown-column", f"{relation.name} has no column {unknown[0]}", uri)
+        return replace(said, relation=relation)
+
+    def plug(said: Plug) -> Plug:
+        uri = said.function.uri
+        function = own(market.functions, uri, "unknown-function")
+        check(allowed.function_mask(uri), uri, f"{function.name} may not be loaded here")
+        if said.name.lower() in FUNCTIONS or not said.name.isidentifier():
+            raise QueryRefused("forbidden-sql", f"no function can be called {said.name!r}", uri)
+        return replace(said, function=function)
+
+    check(allowed.execute_mask, site.uri, "no fragments of this user are executed here")
+    views = [each.view for each in (*fragment.scans, *fragment.receives)]
     return replace(
         fragment,
         site=site,
-        scans=tuple(_own_scan(market, allowed, site, bit, each) for each in fragment.scans),
-        plugs=tuple(_own_plug(market, allowed, site, bit, each) for each in fragment.plugs),
-        sql=print_sql(_parsed(fragment.sql, views, names)),
+        scans=tuple(map(scan, fragment.scans)),
+        plugs=tuple(map(plug, fragment.plugs)),
+        sql=print_sql(_parsed(fragment.sql, views, [each.name for each in fragment.plugs])),
     )
 
 
@@ -112,35 +139,6 @@ def _is_aggregate(node: exp.Expr) -> bool:
     return bool(node.args.get("group")) or bool(names & AGGREGATES.keys())
 
 
-def _own_scan(
-    market: Market, allowed: Compatibility, site: CycleProvider, bit: int, scan: Scan
-) -> Scan:
-    uri = scan.relation.uri
-    relation = market.relations.get(uri)
-    if relation is None:
-        raise QueryRefused("unknown-relation", f"{site.name} knows no relation {uri}", uri)
-    if not allowed.read_mask(uri) & bit:
-        raise _forbidden(allowed, uri, site.uri, f"{relation.name} is not read here for this user")
-    unknown = sorted(set(scan.columns) - {column.name for column in relation.columns})
-    if unknown:
-        raise QueryRefused("unknown-column", f"{relation.name} has no column {unknown[0]}", uri)
-    return replace(scan, relation=relation)
-
-
-def _own_plug(
-    market: Market, allowed: Compatibility, site: CycleProvider, bit: int, plug: Plug
-) -> Plug:
-    uri = plug.function.uri
-    function = market.functions.get(uri)
-    if function is None:
-        raise QueryRefused("unknown-function", f"{site.name} knows no function {uri}", uri)
-    if not allowed.function_mask(uri) & bit:
-        raise _forbidden(allowed, uri, site.uri, f"{function.name} may not be loaded here")
-    if plug.name.lower() in FUNCTIONS or not plug.name.isidentifier():
-        raise QueryRefused("forbidden-sql", f"no function can be called {plug.name!r}", uri)
-    return replace(plug, function=function)
-
-
 def _parsed(sql: str, views: Collection[str], functions: Collection[str]) -> exp.Query:
     """The tree, over views and functions of the fragment and nothing else."""
     text = Text(sql)
@@ -158,8 +156,3 @@ def _parsed(sql: str, views: Collection[str], functions: Collection[str]) -> exp
             reason = f"{str(call.this)[:40]!r} is no function of the fragment"
             raise text.refuse("forbidden-sql", reason, call)
     return tree
-
-
-def _forbidden(allowed: Compatibility, resource: str, site: str, reason: str) -> QueryRefused:
-    rules = " ".join(allowed.why(resource, site))
-    return QueryRefused("not-allowed", reason, rules or resource)
