@@ -19,7 +19,8 @@ from onyx.queries.signatures import Order
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 from registration.queries.providers import CLIENT
-from registration.spark.fragment_job import FragmentJob, Measured
+from registration.spark import job
+from registration.spark.job import Measured
 from tests.onyx.queries.one_process import Place
 
 ANN, BEN, ROOT = Principal("user", "ann"), Principal("user", "ben"), Principal("operator", "root")
@@ -40,7 +41,7 @@ class Job:
 def plugged(place: Place, name: str, query: str, user: Principal | None, *found: Measured) -> Job:
     """A query at a provider, its fragments with these figures."""
     jobs = [Job(each) for each in found]
-    made = {job.found.number: cast(FragmentJob, job) for job in jobs}
+    made = {each.found.number: cast(job.Job, each) for each in jobs}
     place.services[name]._queries[query] = _Query(Order((), CLIENT, id=query), user, [], jobs=made)
     return jobs[0]
 
@@ -94,7 +95,7 @@ def test_a_gateway_shows_and_ends_the_queries_of_whoever_asks_it(tmp_path: Path)
         return {each["id"] for each in queries_shown(files, of)["queries"]}
 
     with place.serving(None):
-        job = plugged(place, "A", "q1", ANN, Measured(0))
+        own_job = plugged(place, "A", "q1", ANN, Measured(0))
         plugged(place, "A", "q2", None, Measured(0))
         assert seen(session(ANN)) == {"q1"}
         assert seen(session(BEN)) == set()
@@ -103,7 +104,7 @@ def test_a_gateway_shows_and_ends_the_queries_of_whoever_asks_it(tmp_path: Path)
             with pytest.raises(RequestFailed, match=f"no query {query} is at work") as refused:
                 query_ended(files, session(BEN), query)
             assert refused.value.code == "unknown-query"
-        assert not job.cancelled.is_set()
+        assert not own_job.cancelled.is_set()
         query_ended(files, session(ANN), "q1")
-        assert job.cancelled.is_set()
+        assert own_job.cancelled.is_set()
         assert seen(session(ROOT, operates=True)) == {"q2"}
