@@ -153,7 +153,7 @@ class HttpDoor:
         limits = DoorLimits(
             options.connections_max,
             max(options.connections_max - busy_max, 1),
-            options.address_connections_max,
+            options.address_max,
         )
         self.keeper = Doorkeeper(Door((), frozenset({"client"}), limits))
         self._open: dict[int, trio.SocketStream] = {}

@@ -18,7 +18,7 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     body_bytes_max     of a request
     bodies_bytes_max   of all requests together, beyond which no body may have more than 64 KB
     connections_max    open at a time; a newcomer takes the place of one whose client owes something
-    address_connections_max  from one address of another machine; 0: any number
+    address_max        from one address of another machine; 0: any number
     requests_max       under way at a time; one more is answered 503
     streams_max        results and maps that are followed at a time; one more is answered 503
     token_streams_max  of these, of one token
@@ -31,7 +31,7 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
     body_bytes_max: int = 16 * 1024 * 1024
     bodies_bytes_max: int = 256 * 1024 * 1024
     connections_max: int = 512
-    address_connections_max: int = 256
+    address_max: int = 256
     requests_max: int = 128
     streams_max: int = 128
     token_streams_max: int = 64
