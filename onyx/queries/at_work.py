@@ -5,10 +5,8 @@ A cycle provider tells a user of their own queries, and an operator of the netwo
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,44 +16,30 @@ from onyx.queries.running import asked, everywhere
 from onyx.queries.signatures import question
 from registration.queries.providers import Market
 from registration.queries.stopped import QueryStopped
-from registration.spark.job import Measured
 from registration.spark.receive_source import Peer
 
 _AT_WORK = msgspec.json.Decoder(list[AtWork])  # made once: signatures.py says why
 
 
-@dataclass(slots=True)
-class Work:
-    """A query at one cycle provider, named ``provider``: ``rows`` and ``bytes_sent`` that it gave,
-    ``bytes_read``, all of its fragments together; ``share`` of their tasks, from 0 to 1."""
-
-    provider: str
-    rows: int = 0
-    bytes_read: int = 0
-    bytes_sent: int = 0
-    share: float = 0.0
-
-    @classmethod
-    def of(cls, provider: str, fragments: Collection[Measured]) -> Work:
-        rows, read, sent = (
-            sum(getattr(each, name) for each in fragments)
-            for name in ("rows", "bytes_read", "bytes_sent")
-        )
-        share = sum(each.share for each in fragments) / max(len(fragments), 1)
-        return cls(provider, rows, read, sent, share)
-
-
-@dataclass(slots=True)
-class RunningQuery:
-    """``user``: a principal, "" for somebody anonymous; ``seconds`` since it began."""
+class RunningQuery(NamedTuple):
+    """``user``: a principal, "" for somebody anonymous; ``at``: how far it is, by the names of
+    cycle providers."""
 
     id: str
     user: str
-    seconds: float = 0.0
-    at: list[Work] = field(default_factory=list)
+    at: dict[str, AtWork]
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return max(each.seconds for each in self.at.values())
 
     def facts(self) -> dict[str, Any]:
-        return asdict(self)
+        names = ("seconds", "share", "rows", "bytes_read", "bytes_sent")
+        at = {
+            name: {each: getattr(found, each) for each in names} for name, found in self.at.items()
+        }
+        return {"id": self.id, "user": self.user, "at": at}
 
 
 def queries_at_work(market: Market, identity: Identity) -> tuple[list[RunningQuery], list[str]]:
@@ -72,9 +56,7 @@ def queries_at_work(market: Market, identity: Identity) -> tuple[list[RunningQue
             away.append(name)
             return
         for one in _AT_WORK.decode(answer):
-            query = found.setdefault(one.id, RunningQuery(one.id, one.user))
-            query.seconds = max(query.seconds, one.seconds)
-            query.at.append(Work.of(name, one.fragments))
+            found.setdefault(one.id, RunningQuery(one.id, one.user, {})).at[name] = one
 
     everywhere(ask, _peers(market, identity))
     return sorted(found.values(), key=lambda each: (each.seconds, each.id)), sorted(away)

@@ -33,6 +33,12 @@ def expected(estimate: Figures, now: Figures, share: float) -> Figures:
     return replace(now, seconds=seconds, first_row_s=first, cost=whole(now.cost, estimate.cost))
 
 
+def without(market: Market, away: str) -> Market:
+    """The market without the cycle provider of a URI."""
+    sites = {uri: site for uri, site in market.cycle_providers.items() if uri != away}
+    return replace(market, cycle_providers=sites)
+
+
 def slowed(
     market: Market, fragments: Iterable[Fragment], measured: Mapping[int, Measured]
 ) -> Market:

@@ -68,12 +68,16 @@ class Refused(msgspec.Struct, frozen=True):
 
 class AtWork(msgspec.Struct, frozen=True):
     """A query at a cycle provider: ``user`` as a principal, "" for somebody anonymous; ``seconds``
-    since it was plugged."""
+    since it was plugged; of all its fragments here ``rows`` and ``bytes_sent`` that they gave,
+    ``bytes_read``, and the ``share`` of their tasks that is done, from 0 to 1."""
 
     id: str
     user: str
     seconds: float
-    fragments: list[Measured]
+    share: float
+    rows: int
+    bytes_read: int
+    bytes_sent: int
 
 
 @dataclass
@@ -101,6 +105,13 @@ class _Query:
     @property
     def measured(self) -> list[Measured]:
         return [job.measured() for job in list(self.jobs.values())]
+
+    def at_work(self, now: float) -> AtWork:
+        measured = self.measured
+        total = [sum(getattr(each, n) for each in measured) for n in AtWork.__struct_fields__[3:]]
+        share = total.pop(0) / max(len(measured), 1)
+        user = str(self.user or self.order.user)
+        return AtWork(self.order.id, user, now - self.begun, share, *total)
 
     def is_left(self, now: float) -> bool:
         """Whether nobody wants it any more, though nobody has ended it."""
@@ -221,8 +232,8 @@ class CycleService:
         sees_all = self._is_open or (who is not None and who.role == "operator")
         now = monotonic()
         return [
-            AtWork(query_id, str(one.user or one.order.user), now - one.begun, one.measured)
-            for query_id, one in list(self._queries.items())
+            one.at_work(now)
+            for one in list(self._queries.values())
             if sees_all or (who is not None and who == one.user)
         ]
 

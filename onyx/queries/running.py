@@ -38,7 +38,7 @@ ANSWER_SECONDS = 5.0
 PLUG_SECONDS = 180.0
 _MEASURED = msgspec.json.Decoder(list[Measured])  # made once: signatures.py says why
 ANEW = 3
-"""So many times a query is planned anew that will be late."""
+"""So many times a query is planned anew that will be late, or whose provider is away."""
 OF_RUNS = ("seconds", "first_row_s", "cost")
 """Limits that a run is held to as it goes."""
 _MEGABYTE = 1e6
@@ -141,17 +141,18 @@ class Run:
         self,
         execution: Execution,
         start: Callable[[QueryPlan], Execution],
-        faster: Callable[[Execution, Figures], QueryPlan | None],
+        another: Callable[[Execution, Figures, str], QueryPlan | None],
         ended: Callable[[Execution], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``faster``: another plan for a query that has used up so much, None where there is none
-        within its limits.  ``start`` plugs it.  ``ended``: told of a complete execution."""
+        """``another``: a plan for a query that has used up so much, without the cycle provider of a
+        URI, or else by how slow all are; None where there is none within its limits.  ``start``
+        plugs it.  ``ended``: told of a complete execution."""
         self.schema: pa.Schema = execution.schema
         self.complete = False
         self.stopped: QueryStopped | None = None
         self._execution, self._quality = execution, execution.plan.quality
-        self._start, self._faster, self._tell_ended, self._clock = start, faster, ended, clock
+        self._start, self._another, self._tell_ended, self._clock = start, another, ended, clock
         self._past: list[Execution] = []
         self._spent, self._anew = Figures(), 0
         self._begun = self._first = self._ended = 0.0
@@ -204,9 +205,9 @@ class Run:
             try:
                 with closing(self._execution.batches()) as batches:
                     yield from takewhile(self._takes, batches)
-            except QueryStopped:
+            except QueryStopped as stopped:
                 if self._next is None:
-                    raise
+                    self._go_around(self._stopped_by or stopped)
             if self._next is None:
                 return
             self._go_over(self._next)
@@ -215,6 +216,17 @@ class Run:
         with self._lock:
             self._is_given |= self._next is None and batch.num_rows > 0
             return self._next is None
+
+    def _go_around(self, stopped: QueryStopped) -> None:
+        """Have a plan without a provider that is away, while no row was given.  QueryStopped."""
+        plan = None
+        if stopped.code == "provider-away" and not self._is_given and self._anew < ANEW:
+            self._anew += 1
+            plan = self._another(self._execution, self.actual, stopped.provider)
+        if plan is None:
+            raise stopped
+        with self._lock:
+            self._next, self._stopped_by = plan, None
 
     def _go_over(self, plan: QueryPlan) -> None:
         """To the execution of another plan.  QueryStopped."""
@@ -283,14 +295,16 @@ class Run:
         return found
 
     def _watch(self) -> None:
-        """In a thread: how far the cycle providers are; one that answers no more stops all."""
+        """In a thread: how far the cycle providers are; one that answers no more stops the plan."""
         while not self._is_over.wait(WATCH_SECONDS):
+            execution = self._execution
             try:
-                self._execution.look()
+                execution.look()
             except QueryStopped as stopped:
-                self._stop(stopped)
-                return
-            self._hold()
+                if execution is self._execution:
+                    self._stop(stopped)
+            if self._stopped_by is None and self._next is None:
+                self._hold()
 
     def _hold(self) -> None:
         """Stop what is over a hard limit; plan anew what will be, while nothing was given."""
@@ -300,13 +314,13 @@ class Run:
         for each in self._passed(now):
             self._stop(QueryStopped("over-limit", str(each).replace("would be", "is")))
             return
-        if self._is_given or self._next is not None or self._anew >= ANEW:
+        if self._is_given or self._anew >= ANEW:
             return
         limits = self._quality.limits()
         late = (each.name for each in self._passed(self._expected(now)))
         if any(getattr(now, name) >= JUDGED_FROM * limits[name] for name in late):
             self._anew += 1
-            plan = self._faster(self._execution, now)
+            plan = self._another(self._execution, now, "")
             with self._lock:
                 if plan is not None and not self._is_given:
                     self._next = plan
@@ -314,20 +328,18 @@ class Run:
 
     def _expected(self, now: Figures) -> Figures:
         """Of the whole run, as far as can be said now."""
-        spent, execution = self._spent, self._execution
-        own = replace(
-            now,
-            seconds=now.seconds - spent.seconds,
-            first_row_s=now.first_row_s - spent.seconds,
-            cost=now.cost - spent.cost,
-        )
-        whole = expected(execution.plan.estimate, own, execution.share())
-        return replace(
-            whole,
-            seconds=whole.seconds + spent.seconds,
-            first_row_s=whole.first_row_s + spent.seconds,
-            cost=whole.cost + spent.cost,
-        )
+        execution, spent = self._execution, self._spent
+
+        def less(figures: Figures, sign: float) -> Figures:
+            seconds = sign * spent.seconds
+            return replace(
+                figures,
+                seconds=figures.seconds - seconds,
+                first_row_s=figures.first_row_s - seconds,
+                cost=figures.cost - sign * spent.cost,
+            )
+
+        return less(expected(execution.plan.estimate, less(now, 1), execution.share()), -1)
 
     def _passed(self, figures: Figures) -> Iterator[Violation]:
         """The hard limits on the time and money of a run."""

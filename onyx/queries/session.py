@@ -31,7 +31,7 @@ from onyx.errors import NotAuthenticated
 from onyx.queries.catalog import Catalog
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
-from onyx.queries.lateness import slowed
+from onyx.queries.lateness import slowed, without
 from onyx.queries.planning import QueryPlan, plan_query
 from onyx.queries.provider_process import Peers, Refused, plug_in
 from onyx.queries.running import OF_RUNS, Execution, Run, asked, everywhere
@@ -123,10 +123,10 @@ class Session:
         """Plug a query plan and give what iterates over its rows; the text of a query is planned.
 
         A cycle provider that is away, or refuses, is left out and the query planned again, three
-        times; so is a query that will be late, while it has given no row.  QueryRefused,
-        QueryStopped."""
+        times; so it is while no row was given where one goes away, or the query will be late.
+        QueryRefused, QueryStopped."""
         plan = self.plan(query, quality) if isinstance(query, str) else query
-        return Run(self._started(plan), self._started, self._faster, self._note)
+        return Run(self._started(plan), self._started, self._another, self._note)
 
     def _planned(self, sql: str, quality: Quality, market: Market) -> QueryPlan:
         market = where_allowed(market, self._secrets)
@@ -138,9 +138,8 @@ class Session:
             try:
                 return self._plugged(plan)
             except _SiteMissing as missing:
-                sites = {u: s for u, s in plan.market.cycle_providers.items() if u != missing.uri}
-                market = replace(plan.market, cycle_providers=sites)
                 try:
+                    market = without(plan.market, missing.uri)
                     plan = self._planned(plan.sql, plan.quality, market)
                 except QueryRefused:
                     raise missing.error from None
@@ -149,10 +148,13 @@ class Session:
         except _SiteMissing as missing:
             raise missing.error from None
 
-    def _faster(self, execution: Execution, used: Figures) -> QueryPlan | None:
-        """Another plan within the limits that are left, by how fast machines have been."""
+    def _another(self, execution: Execution, used: Figures, away: str) -> QueryPlan | None:
+        """Another plan within the limits that are left, without a cycle provider that is away, or
+        by how fast machines have been."""
         plan = execution.plan
-        market = slowed(plan.market, execution.fragments, execution.measured)
+        market = without(plan.market, away)
+        if not away:
+            market = slowed(market, execution.fragments, execution.measured)
         limits = plan.quality.limits()
         left = {name: limits[name] - getattr(used, name) for name in OF_RUNS if name in limits}
         try:

@@ -89,7 +89,8 @@ def run_of(
     """Also the complete executions that it has told."""
     told: list[Execution] = []
 
-    def plan_faster(old: Execution, used: Figures) -> QueryPlan | None:
+    def plan_faster(old: Execution, used: Figures, away: str) -> QueryPlan | None:
+        assert away in ("", "u:A")
         return old.plan if faster else None
 
     started = lambda plan: execution(faster.pop(0), plan.quality)  # noqa: E731
@@ -106,6 +107,61 @@ def test_a_query_that_will_be_late_goes_over_to_a_faster_plan() -> None:
     assert run.actual.bytes_read == 200, "of the plan that was left, too"
     assert run.bill == {"u:A": pytest.approx(1.0)}
     assert len(told) == 1 and told[0].fragments == (FRAGMENT,)
+
+
+AWAY = QueryStopped("provider-away", "h:7: nobody answers", "u:A")
+
+
+@dataclass
+class Away(Job):
+    """After its rows its provider answers no more: its stream breaks, or else stands still."""
+
+    breaks: bool = False
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        if self.breaks:
+            for _ in range(self.rows):
+                yield ROWS
+            raise AWAY
+        yield from super().batches()
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_provider_that_is_away_is_left_out_while_nothing_was_given(
+    monkeypatch: pytest.MonkeyPatch, rows: int, breaks: bool
+) -> None:
+    lost = Away(rows, breaks=breaks)
+    run, told = run_of(lost, Quality(), [Job(rows=2, ends=True)])
+    first, look = run._execution, Execution.look
+
+    def looked(self: Execution) -> None:
+        if self is first and run._is_given == bool(rows):
+            raise AWAY
+        look(self)
+
+    if not breaks:
+        monkeypatch.setattr(Execution, "look", looked)
+    if rows:
+        with pytest.raises(QueryStopped) as caught:
+            run.table()
+        assert caught.value is run.stopped is AWAY
+        assert (run.actual.rows, run.complete, told) == (30, False, [])
+        return
+    assert run.table().num_rows == 20
+    assert (run.complete, run.stopped, len(told)) == (True, None, 1)
+
+
+def test_without_another_plan_a_provider_that_is_away_ends_the_query() -> None:
+    run, _ = run_of(Away(breaks=True), Quality(), [])
+    with pytest.raises(QueryStopped) as caught:
+        run.table()
+    assert caught.value is AWAY
+    lost = [Away(breaks=True) for _ in range(9)]
+    run, _ = run_of(lost.pop(), Quality(), list[Job](lost))
+    with pytest.raises(QueryStopped) as caught:
+        run.table()
+    assert caught.value is AWAY and run._anew == running.ANEW
 
 
 def test_a_query_that_has_given_rows_is_ended_at_its_limit_and_marked() -> None:
