@@ -59,6 +59,9 @@ PlugIn: TypeAlias = Callable[[Fragment, bool], Mapping[str, Work]]
 not certified where that is wanted."""
 
 
+LEFT_SECONDS = 20.0
+
+
 class Refused(msgspec.Struct, frozen=True):
     """Of an answer: ``fault`` None where the request was done."""
 
@@ -114,9 +117,11 @@ class _Query:
         return AtWork(self.order.id, user, now - self.begun, share, *total)
 
     def is_left(self, now: float) -> bool:
-        """Whether nobody wants it any more, though nobody has ended it."""
-        is_at_work = any(job.is_at_work for job in self.jobs.values())
-        return not is_at_work and self.seen < now - GOOD_SECONDS
+        """Whether nobody wants it any more, though nobody has ended it: a process that has asked
+        looks at what it has begun, several times a second."""
+        is_at_work = any(job.is_at_work for job in list(self.jobs.values()))
+        patience = LEFT_SECONDS if self.taken else GOOD_SECONDS
+        return not is_at_work and self.seen < now - patience
 
 
 class Peers:
@@ -234,7 +239,7 @@ class CycleService:
         return [
             one.at_work(now)
             for one in list(self._queries.values())
-            if sees_all or (who is not None and who == one.user)
+            if not one.is_left(now) and (sees_all or who == one.user is not None)
         ]
 
     def end(self, query_id: str) -> list[Measured]:

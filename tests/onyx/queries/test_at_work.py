@@ -14,8 +14,8 @@ from onyx.gateway.queries import queries_shown, query_ended
 from onyx.gateway.sessions import Session
 from onyx.queries.at_work import RunningQuery, end_query, queries_at_work
 from onyx.queries.identity import Identity
-from onyx.queries.provider_process import _Query
-from onyx.queries.signatures import Order
+from onyx.queries.provider_process import LEFT_SECONDS, _Query
+from onyx.queries.signatures import GOOD_SECONDS, Order
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 from registration.queries.providers import CLIENT
@@ -29,6 +29,7 @@ ANN, BEN, ROOT = Principal("user", "ann"), Principal("user", "ben"), Principal("
 @dataclass
 class Job:
     found: Measured
+    is_at_work: bool = True
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def measured(self) -> Measured:
@@ -78,6 +79,20 @@ def test_a_query_is_shown_at_its_providers_and_ended_there(tmp_path: Path) -> No
         assert not other.cancelled.is_set()
         assert queries_at_work(place.market, who[ANN]) == ([], [])
     assert queries_at_work(place.market, who[ANN]) == ([], ["A", "B"])
+
+
+def test_a_query_is_left_when_its_asking_process_looks_no_more() -> None:
+    """Soon where it has taken rows, and after five minutes where it has not begun to."""
+    running, ended = (Job(Measured(0), is_at_work=so) for so in (True, False))
+
+    def is_left(after: float, one: Job, *taken: int) -> bool:
+        jobs = {0: cast(job.Job, one)}
+        query = _Query(Order((), CLIENT), ANN, [], seen=100.0, jobs=jobs, taken=set(taken))
+        return query.is_left(100.0 + after)
+
+    assert (is_left(LEFT_SECONDS, ended, 0), is_left(LEFT_SECONDS + 1, ended, 0)) == (False, True)
+    assert (is_left(GOOD_SECONDS, ended), is_left(GOOD_SECONDS + 1, ended)) == (False, True)
+    assert not is_left(1e6, running, 0)
 
 
 @dataclass
