@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from demo.queries import figure1
 from formats.graph.rdf_schema import local_name
 from onyx.cli.main import main
+from onyx.errors import EXIT_DATA
 from onyx.queries.catalog import VOCABULARY, providers_schema
 from registration.queries.providers import FORMATS, NAMESPACE, RIGHTS
 from registration.spark.sandbox import missing
@@ -36,6 +39,23 @@ def test_the_program_prints_what_is_said(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_catalog_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["provider", "check", "market.ttl"]) == 0
     assert "0 faults" in capsys.readouterr().err
+
+
+def test_the_queries_are_planned_saved_and_refused_as_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over the catalog of Figure 1; nothing is executed."""
+    catalog = ["--catalog", str(figure1.make(tmp_path / "figure1").relative_to(tmp_path))]
+    assert main(["query", BLOCKS["sql"][0], *catalog, "--explain"]) == 0
+    capsys.readouterr()
+    (saving,) = (block for block in BLOCKS["console"] if "--save" in block)
+    for said in saving.removeprefix("$ onyx ").split("$ onyx "):
+        command, _, output = said.partition("\n")
+        assert main(shlex.split(command)) == 0
+        assert capsys.readouterr().out == output
+    (refused,) = (block for block in BLOCKS["text"] if "unknown-column" in block)
+    assert main(["query", refused.splitlines()[1].strip(), *catalog]) == EXIT_DATA
+    assert capsys.readouterr().err == f"onyx: {refused}"
 
 
 def test_the_vocabulary_is_described_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
