@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from registration.queries.compatibility import Compatibility
+from registration.queries.early_aggregates import aggregated_early
 from registration.queries.fragment_sql import fragments_of
 from registration.queries.optimiser import Optimiser
 from registration.queries.providers import Market, Relation
 from registration.queries.quality import Quality, Violation
 from registration.queries.query_graph import QueryGraph
 from registration.queries.query_plan import Figures, Fragment, PlanNode, drawing, to_json
+from registration.queries.refusals import QueryRefused
 from registration.queries.sql_reader import read_query
 
 if TYPE_CHECKING:
@@ -86,9 +88,23 @@ def plan_query(
     graph = read_query(sql, known).graph
     matrices = Compatibility(known, user, groups)
     optimiser = Optimiser(known, matrices, known.client.uri, rows_of=rows_of)
-    root = optimiser.plan(
-        graph, lambda figures: all(each.is_soft for each in quality.passed_by(figures))
-    )
+
+    def fits(figures: Figures) -> bool:
+        return all(each.is_soft for each in quality.passed_by(figures))
+
+    try:
+        root = optimiser.plan(graph, fits)
+    except QueryRefused as refused:
+        early = aggregated_early(
+            graph, lambda uri: matrices.flow_mask(uri) != matrices.aggregate_mask(uri)
+        )
+        if early == graph:
+            raise
+        graph = early
+        try:
+            root = optimiser.plan(graph, fits)
+        except QueryRefused:
+            raise refused from None
     return QueryPlan(sql, market, quality, graph, root, quality.checked(root))
 
 

@@ -15,6 +15,7 @@
     cost_model.py     seconds, money, bytes and memory of an operator at a machine
     selectivity.py    the share of rows that a predicate keeps
     access_plans.py   where a relation can be had, by which scan or wrapper
+    early_aggregates.py  relations grouped before joins, where rules let out aggregates alone
     block_plans.py    a block of a query -> a problem of numbers, and its plans -> operators
     join_plans.py     dynamic programming bottom up, the site as interesting property
     idp.py            iterative dynamic programming for queries that are too large

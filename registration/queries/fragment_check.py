@@ -67,7 +67,8 @@ def checked_fragment(
         return replace(said, function=function)
 
     check(allowed.execute_mask, site.uri, "no fragments of this user are executed here")
-    views = [each.view for each in (*fragment.scans, *fragment.receives)]
+    views = [each.view for each in fragment.scans]
+    views += (each.view for each in fragment.receives)
     return replace(
         fragment,
         site=site,

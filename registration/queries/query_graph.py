@@ -12,6 +12,7 @@ rows that have the columns.  Texts are printed from the checked tree.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from registration.queries.providers import Column, Function, Relation
@@ -26,6 +27,15 @@ def quoted(name: str) -> str:
 def columns_in(text: str) -> set[str]:
     """The full names in a text."""
     return {name.replace("``", "`") for name in _STRING_OR_NAME.findall(text) if name}
+
+
+def renamed(text: str, named: Callable[[str], str]) -> str:
+    """The text with other full names."""
+
+    def one(found: re.Match[str]) -> str:
+        return quoted(named(found[1].replace("``", "`"))) if found[1] else found[0]
+
+    return _STRING_OR_NAME.sub(one, text)
 
 
 def bare(text: str) -> str:

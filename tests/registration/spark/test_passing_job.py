@@ -198,7 +198,7 @@ def test_a_stream_that_is_silent_is_left_at_once(sender: Sender, how: str) -> No
         (work.cancel if how == "cancelled" else gone.set)()
         with pytest.raises(QueryStopped, match="cancelled"):
             next(batches)
-    assert not work.is_at_work
+    assert work.measured().share == 1.0
     assert sender.gone.wait(30), "the sender went on"
     assert {one for one in threading.enumerate() if "pump" in one.name} <= before
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from registration.queries.early_aggregates import aggregated_early
 from registration.queries.fragment_sql import fragments_of
 from registration.queries.query_graph import QueryGraph
 from registration.queries.sql_reader import read_query
@@ -132,6 +133,25 @@ def _check(spark: Any, text: str, seed: int) -> None:
 @pytest.mark.parametrize("number", range(len(TEXTS)))
 def test_a_text_of_the_corpus_means_the_same(spark: Any, number: int) -> None:
     _check(spark, TEXTS[number], number)
+
+
+EARLY = [
+    """SELECT s.name, sum(r.k) AS a, avg(r.price) AS b, count(*) AS c, max(r.name), sum(s.k) AS e
+    FROM A.R r JOIN A.S s ON s.id = r.id GROUP BY s.name ORDER BY c DESC NULLS LAST, s.name""",
+    """SELECT sum(s.qty) AS a, avg(r.price) AS b, min(s.qty) + count(s.name) AS c, avg(r.k) AS d
+    FROM A.S s LEFT JOIN A.R r ON s.id = r.id WHERE s.qty > 1""",
+    """SELECT r.id, bool_or(s.qty > 3) AS a, count(r.price) AS b
+    FROM A.R r JOIN A.S s ON s.id > r.id GROUP BY ROLLUP (r.id) HAVING count(*) > 1""",
+]
+
+
+@pytest.mark.parametrize("text", EARLY)
+def test_relations_grouped_before_joins_give_the_same_rows_and_types(spark: Any, text: str) -> None:
+    graph = read_query(text, MARKET).graph
+    early = aggregated_early(graph, lambda uri: True)
+    assert early != graph
+    frame, _ = _run(spark, early, 1, 0.4)
+    assert _answer(frame) == _answer(spark.sql(text))
 
 
 @pytest.mark.parametrize("seed", range(100))
