@@ -1,7 +1,8 @@
 """Iterative dynamic programming (IDP; Kossmann and Stocker 2000): plans of queries of any size.
 
 A query that is simple enough is searched whole.  Otherwise greedy searches give a first plan, whose
-windows of some joins are planned anew by dynamic programming while that pays (their IDP2).
+windows of some joins are planned anew by dynamic programming (their IDP2), and whose items are
+moved to any other place, while that pays.
 Pairs of sets are counted, no seconds are measured, so the same query always has the same plan.
 """
 
@@ -21,11 +22,11 @@ PAIRS = 30_000
 @dataclass(frozen=True, slots=True)
 class Effort:
     """``pairs``, ``window_pairs``: of sets, up to which a query, a window is searched whole;
-    ``rounds``: of windows."""
+    ``rounds``: of windows and moves."""
 
     pairs: int = PAIRS
     window_pairs: int = 1_500
-    rounds: int = 4
+    rounds: int = 6
 
 
 USUAL_EFFORT = Effort()
@@ -41,7 +42,7 @@ def search(plans: Plans, ends: Sequence[int], effort: Effort = USUAL_EFFORT) -> 
     goal = _Goal(plans, ends)
     _greedy(plans, items, by_cost=True)
     _greedy(plans, items, by_cost=False)
-    _windows(plans, goal, effort)
+    _improve(plans, goal, effort)
     if goal.cost() == inf:  # a step came too late in each of them
         exhaust(plans, items, 64 * effort.pairs)
     return False
@@ -56,12 +57,13 @@ class _Goal:
         choice = self.plans.choices.get(self.plans.full)
         return inf if choice is None else min(choice.cost[site] for site in self.ends)
 
-    def best(self) -> Chosen | None:
-        """The best plan that is known."""
+    def nodes(self) -> list[Chosen]:
+        """The joins and steps of the best plan that is known, each behind those below it."""
         if self.cost() == inf:
-            return None
+            return []
         choice = self.plans.choices[self.plans.full]
-        return self.plans.chosen(self.plans.full, min(self.ends, key=choice.cost.__getitem__))
+        site = min(self.ends, key=choice.cost.__getitem__)
+        return _nodes(self.plans.chosen(self.plans.full, site))
 
 
 def exhaust(plans: Plans, units: Sequence[int], pairs: int) -> bool:
@@ -122,25 +124,46 @@ def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
         left.append(whole)
 
 
-def _windows(plans: Plans, goal: _Goal, effort: Effort) -> None:
+def _improve(plans: Plans, goal: _Goal, effort: Effort) -> None:
     """Takes the plan apart below each of its nodes, into as many parts as ``window_pairs`` allows,
-    and plans those anew."""
+    plans those anew, and moves items."""
     before = inf
     seen: set[tuple[int, ...]] = set()
     for _ in range(effort.rounds):
         if not goal.cost() < before * 0.999:
             return
         before = goal.cost()
-        best = goal.best()
-        for node in _nodes(best) if best is not None else ():
+        for node in goal.nodes():
             for count in _WINDOWS:
                 parts = _parts(node, count)
                 if tuple(parts) in seen or exhaust(plans, parts, effort.window_pairs):
                     seen.add(tuple(parts))
                     break
-        best = goal.best()
-        for node in _nodes(best) if best is not None else ():
+        for node in goal.nodes():
             plans.combine(node.items, [_pair(node)])
+        for item in range(plans.problem.items):
+            _move(plans, 1 << item, goal.nodes())
+
+
+def _move(plans: Plans, item: int, nodes: Sequence[Chosen]) -> None:
+    """Plans with an item at any other place in a plan: each of its nodes is planned with the item,
+    and without."""
+
+    def combine(pairs: Sequence[tuple[int, int]]) -> None:
+        some = [(one, other) for one, other in pairs if plans.near(one) & other]
+        plans.combine(pairs[0][0] | pairs[0][1], some)
+
+    for node in nodes:
+        one, other = _pair(node)
+        if not node.items & item:
+            for part in (one, other):
+                if part.bit_count() == 1:
+                    combine([(part, item)])
+            combine([(node.items, item), (one | item, other), (one, other | item)])
+        elif item not in (one, other):
+            left, right = one & ~item, other & ~item
+            combine([(left, right)])
+            combine([(left | right, item), (left | item, right), (left, right | item)])
 
 
 def _pair(node: Chosen) -> tuple[int, int]:
@@ -150,7 +173,6 @@ def _pair(node: Chosen) -> tuple[int, int]:
 
 
 def _nodes(node: Chosen) -> list[Chosen]:
-    """The joins and steps of a plan, each behind those below it."""
     found = [each for below in node.inputs for each in _nodes(below)]
     if len(node.inputs) == 2 or node.step >= 0:
         found.append(node)
