@@ -20,7 +20,7 @@ usable.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial, wraps
 from pathlib import Path
@@ -225,16 +225,6 @@ class BlockingResults:
     def __next__(self) -> Delivery:
         return self._user._ask(self._found.__anext__)
 
-    def portion(
-        self, ends: Mapping[str, int], most: int, timeout_seconds: float | None = None
-    ) -> list[Delivery]:
-        """As ``onyx.Results.portion``."""
-        return self._user._ask(self._found.portion, ends, most, timeout_seconds)
-
-    def lost_by_profile(self) -> dict[str, int]:
-        """As ``onyx.Results.lost_by_profile``."""
-        return self._found.lost_by_profile()
-
     def reject(self, reason: str = "") -> None:
         """The last delivery comes again later; see ``Results.reject_nowait``."""
         self._user._ask(self._found.reject, reason)
@@ -276,6 +266,7 @@ class User(_Block[clients.User]):
     set_policy = _waiting(clients.User.set_policy)
     positions = _waiting(clients.User.positions)
     hosts = _waiting(clients.User.hosts)
+    waiting = _waiting(clients.User.waiting)
 
     results = _given(clients.User.results)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from formats.errors import Fault
 from formats.media_types import XML
@@ -69,3 +69,12 @@ class Delivery:
     @property
     def is_over_limit(self) -> bool:
         return not self.results or bool(self.limit)
+
+
+class Page(NamedTuple):
+    """``deliveries`` of a profile that wait, all that there are through the position ``through``;
+    ``lost``: how many up to it were thrown away."""
+
+    deliveries: list[Delivery]
+    through: int
+    lost: int

@@ -29,7 +29,7 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -37,8 +37,10 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from msgspec.structs import replace
 
+from formats.media_types import XML
 from onyx.background import background_tasks
-from onyx.errors import RequestFailed, UsageError
+from onyx.client_values import Delivery, Page
+from onyx.errors import NetworkUnreachable, RequestFailed, UsageError
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
     How,
@@ -61,10 +63,10 @@ from onyx.registration_client import (
 )
 from onyx.results import MOVED, Results
 from overlay import verbs
-from overlay.answers import Location, Position, ProfileInfo
+from overlay.answers import Location, Position, ProfileInfo, Waiting
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.link.client_connection import ClientConnection
-from overlay.link.frames import EPHEMERAL, HELD, SHARED
+from overlay.link.frames import EPHEMERAL, HELD, SHARED, contents
 from overlay.settings import ProfileSettings, settings_of
 
 _T = TypeVar("_T")
@@ -336,7 +338,7 @@ class User:
 
         With ``held`` deliveries stay at the broker when the next is asked for, until their user
         says by ``User.positions``, from any process, which are done; until then they come again, as
-        they were, to whoever asks behind a position before.  As many come as are asked for.
+        they were, to whoever asks behind a position before.
         """
         if share and positions is not None:
             raise UsageError("positions are of profiles that are not shared: leave out one of both")
@@ -375,6 +377,33 @@ class User:
             failures += 1
             await anyio.sleep(ASK_AGAIN.after(failures) if left else 0)
         return said
+
+    async def waiting(
+        self, profile_id: str, after: int, through: int, timeout_seconds: float = PATIENCE_SECONDS
+    ) -> Page:
+        """Deliveries of a profile that wait behind the position ``after``, as many as come at once,
+        at most through the position ``through``, which was given out.  They stay until they are
+        released (``positions``), and come as they were to whoever asks again.
+
+        RequestFailed: "unknown-profile", "store-lost" of an ``after`` that its broker does not
+        know, "shared"; NetworkUnreachable where none comes for so long.
+        """
+        asked = verbs.ProfileWaiting(profile=profile_id, after=after, through=through)
+        with anyio.move_on_after(timeout_seconds):
+            failures = 0
+            while True:
+                with suppress(NetworkUnreachable):
+                    _, page = await self._ask_host(profile_id, asked)
+                    gone = min(page.gone, through)
+                    last = page.deliveries[-1].position if page.deliveries else gone
+                    if last > after:
+                        given = [one for one in page.deliveries if one.lengths]
+                        made = [_delivery(profile_id, one) for one in given]
+                        return Page(made, last, max(0, gone - after))
+                failures += 1
+                await anyio.sleep(ASK_AGAIN.after(failures))
+        what = f"no delivery of {profile_id} has come in {timeout_seconds:g} s"
+        raise NetworkUnreachable(f"{what} from the broker that hosts it")
 
     async def hosts(self, *profile_ids: str) -> dict[str, list[str]]:
         """Profiles by the address of their host broker; RequestFailed "unknown-profile"."""
@@ -438,6 +467,12 @@ class User:
             raise RuntimeError(OUTSIDE)
         entered: _T = await self._tasks.start(hold, manager, forever)
         return entered
+
+
+def _delivery(profile: str, waiting: Waiting) -> Delivery:
+    results, limit, media_type = contents(waiting.lengths, waiting.payload)
+    what = waiting.source, waiting.number, results, limit, media_type or XML
+    return Delivery(profile, *what, position=waiting.position)
 
 
 def login_name() -> str:

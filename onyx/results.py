@@ -9,7 +9,7 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -24,14 +24,13 @@ from onyx.registration_client import ASK_AGAIN, RegistrationClient, call, refusa
 from overlay import verbs
 from overlay.answers import ProfileInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
-from overlay.link.frames import SHARED, Contents, Deliveries, Missed, contents
+from overlay.link.frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.subscription import Shared
 
 MOVED = frozenset({"moved", "unknown-profile"})
 """What a broker says that is not, or not any more, the host of a profile."""
 UNKNOWN_TRIES = 5  # a host broker that the registration service names, and that knows nothing of it
-GATHERED_SECONDS = 0.02  # between deliveries that are given together
 LOST_SECONDS = 5.0  # without the host broker before the registration service is asked about it
 
 ConnectTo: TypeAlias = Callable[[str], Awaitable[ClientConnection]]
@@ -43,8 +42,7 @@ InBackground: TypeAlias = Callable[..., None]
 @dataclass(slots=True, eq=False)
 class _Place:
     """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before, and
-    ``shared``, what is known of them where they are shared.  ``given``: the number of the last that
-    was handed out, or that will not come."""
+    ``shared``, what is known of them where they are shared."""
 
     profile: str
     host: str = ""
@@ -53,7 +51,6 @@ class _Place:
     received: int = 0
     lost: int = 0
     shared: Shared | None = None
-    given: int = 0
 
 
 class Results:
@@ -133,39 +130,7 @@ class Results:
 
     async def __anext__(self) -> Delivery:
         self.acknowledge_nowait()
-        while (found := self._read(await self._next())) is None:
-            self.acknowledge_nowait()
-        return found
-
-    async def portion(
-        self, ends: Mapping[str, int], most: int, timeout_seconds: float | None = None
-    ) -> list[Delivery]:
-        """The next deliveries of profiles that are held, through the number in ``ends`` of each:
-        at least one, and with it at most so many that come at once; [] when there are no more.
-        Lost deliveries are counted (``lost_by_profile``).  NetworkUnreachable where none comes for
-        so long."""
-        found: list[Delivery] = []
-        left = {name for name, end in ends.items() if self._places[name].given < end}
-        while left and len(found) < most:
-            arrived: Arrived | Inbox | None = None
-            if not found:
-                arrived = await self._next_within(timeout_seconds, min(left))
-            elif (arrived := self._queue.next_nowait()) is None:
-                # PERF: to give each to another thread costs more than the delivery.
-                with anyio.move_on_after(GATHERED_SECONDS):
-                    arrived = await self._queue.next()
-            if not isinstance(arrived, Arrived):
-                if arrived is not None:
-                    self._queue.put_ended(arrived)
-                break
-            name, end = arrived.inbox.profile, ends[arrived.inbox.profile]
-            delivery = self._read(arrived)
-            if arrived.number >= end:
-                left.discard(name)
-            if arrived.number <= end:
-                self.acknowledge_nowait()
-                found += [] if delivery is None else [delivery]
-        return found
+        return self._read(await self._next())
 
     async def _next(self) -> Arrived:
         """The next deliveries, of any broker."""
@@ -175,21 +140,10 @@ class Results:
             await self._follow(found)
         return found
 
-    async def _next_within(self, seconds: float | None, awaited: str) -> Arrived:
-        try:
-            with anyio.fail_after(seconds):
-                return await self._next()
-        except TimeoutError:
-            what = f"no delivery of {awaited} has come in {seconds:g} s"
-            raise NetworkUnreachable(f"{what} from the broker that hosts it") from None
-
-    def _read(self, found: Arrived) -> Delivery | None:
-        """The delivery that has come, which is the ``_current`` one; None: some will not come."""
+    def _read(self, found: Arrived) -> Delivery:
+        """The delivery that has come, which is the ``_current`` one."""
         self._current = found
         frame, place = found.frame, self._places[found.inbox.profile]
-        place.given = found.number
-        if isinstance(frame, Missed):
-            return None
         if self._contents is None or self._contents[0] is not frame:
             self._contents = frame, contents(frame.lengths, frame.payload)
         results, limit, media_type = self._contents[1]

@@ -323,6 +323,26 @@ class Position(Entry, frozen=True):
     lost: int
 
 
+class Waiting(Entry, frozen=True):
+    """A delivery that waits at ``position``: the results end to end in ``payload``, with the bytes
+    of each in ``lengths``, as in the frame `deliveries`; no ``lengths``: nothing after all."""
+
+    position: int
+    source: str
+    number: int
+    lengths: list[int]
+    payload: bytes
+
+
+class WaitingPage(Answer, frozen=True):
+    """``deliveries``: the next ones, none before they are read from the disk or evaluated; all
+    through ``gone`` were released or thrown away, the highest number is ``last``."""
+
+    deliveries: list[Waiting]
+    gone: int
+    last: int
+
+
 # --- access -----------------------------------------------------------------------------------
 
 

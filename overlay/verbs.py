@@ -430,6 +430,17 @@ class ProfilePositions(ProfilesNamed, frozen=True, kw_only=True):
     released: Annotated[list[Whole], Meta(max_length=BATCH_MAX)] = []
 
 
+class ProfileWaiting(ProfileNamed, frozen=True, kw_only=True):
+    """Deliveries that wait behind position ``after``, through ``through``: a page of them, which
+    stay until they are released."""
+
+    asked_of = "its host broker"
+    answer: ClassVar = answers.WaitingPage
+
+    after: Whole = 0
+    through: Whole
+
+
 class HostedList(Asked, frozen=True, kw_only=True):
     """The ids of all profiles that a broker hosts."""
 

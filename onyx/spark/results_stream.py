@@ -33,7 +33,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from onyx.blocking import User
-from onyx.client_values import Delivery
+from onyx.client_values import Delivery, Page
 from onyx.errors import NetworkUnreachable
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Population, SparkMisused
@@ -69,7 +69,6 @@ OPTIONS = (
 )
 OF_SPARK = ("checkpointlocation",)
 NEEDS = (4, 2)  # of Spark: admission control
-AT_ONCE = 4_096  # deliveries that a worker has in memory
 PATIENCE_SECONDS = 120.0  # of a task without a delivery
 _BEFORE = "profile string, position bigint, source string, number bigint, ordinal int"
 _BEHIND = "media_type string, `limit` string"
@@ -299,18 +298,18 @@ class ResultsReader(AtWorker, DataSourceStreamReader, SupportsTriggerAvailableNo
                 yield _batch(schema, rows)
 
     def _rows(self, ranges: Mapping[str, tuple[int, int]]) -> Iterator[Row]:
-        ends = {name: end for name, (_, end) in ranges.items()}
         with self._asked.network.connected() as user:
-            found = user.results(*ranges, held=True, positions=lambda name: ranges[name][0])
-            while some := found.portion(ends, AT_ONCE, PATIENCE_SECONDS):
-                for delivery in some:
-                    for ordinal, result in enumerate(delivery.results):
-                        yield delivery, ordinal, result
-                    if not delivery.results:
-                        yield delivery, None, None
-            for name, count in found.lost_by_profile().items():
-                start, end = ranges[name]
-                self._tell_gone(name, min(count, end - start), end)
+            for name, (start, end) in ranges.items():
+                page = Page([], start, 0)
+                while page.through < end:
+                    page = user.waiting(name, page.through, end, PATIENCE_SECONDS)
+                    if page.lost:
+                        self._tell_gone(name, page.lost, page.through)
+                    for delivery in page.deliveries:
+                        for ordinal, result in enumerate(delivery.results):
+                            yield delivery, ordinal, result
+                        if not delivery.results:
+                            yield delivery, None, None
 
 
 def _limited(start: Offset, ahead: Offset, most: int | None) -> Offset:

@@ -482,8 +482,7 @@ class ClientConnection:
         """Everything up to this delivery is done and need not come again; of a profile that is
         shared, this one.  Said soon; a ``call`` that is answered afterwards proves that it came."""
         self._subscription.take(arrived.inbox.attachment, arrived.number)
-        size = len(arrived.frame.payload) if isinstance(arrived.frame, Deliveries) else 0
-        if self._acknowledging.take(size):
+        if self._acknowledging.take(len(arrived.frame.payload)):
             self.send_acknowledgements()
 
     def reject(self, arrived: Arrived, reason: str) -> None:
@@ -627,9 +626,6 @@ class ClientConnection:
         if isinstance(frame, Missed):
             self._subscription.missed(frame)
             self._reply(self._subscription.taken())
-            waiting = self._inboxes.get(frame.slot)
-            if waiting is not None and waiting.attachment.mode & HELD:
-                waiting.queue.put(Arrived(waiting, frame.through, frame))
         elif isinstance(frame, Detached):
             attachment = self._subscription.detached(frame)
             if attachment is not None:

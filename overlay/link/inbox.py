@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from overlay.link.client_limits import RemoteError
 from overlay.link.client_stream import ANYIO
-from overlay.link.frames import Deliveries, Missed
+from overlay.link.frames import Deliveries
 from overlay.link.loop import Latch, Loop
 from overlay.link.subscription import Attachment
 
@@ -16,12 +16,11 @@ CHECKPOINT_EVERY = 16  # arrivals that were there already, or messages that are 
 
 
 class Arrived(NamedTuple):
-    """A delivery with its number in the inbox; to be given to ``acknowledge`` when it is done.  In
-    an inbox that is held also that all through the number will not come."""
+    """A delivery with its number in the inbox; to be given to ``acknowledge`` when it is done."""
 
     inbox: Inbox
     number: int
-    frame: Deliveries | Missed
+    frame: Deliveries
 
 
 @dataclass(slots=True, eq=False)

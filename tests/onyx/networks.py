@@ -85,6 +85,15 @@ class RunningProcess:
         event: dict[str, Any] = json.loads(self.process.stdout.readline())
         return event
 
+    def kill(self, node: str) -> None:
+        """Kill the process of a node, and wait until the network is ready again."""
+        os.kill(self.up["pids"][node], signal.SIGKILL)
+        while (event := self.next_event())["event"] != "started":
+            assert event["node"] == node
+        self.up["pids"][node] = event["pid"]
+        while self.next_event()["event"] != "ready":
+            pass
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Its exit code after the signal."""
         self.process.send_signal(number)

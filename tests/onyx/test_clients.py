@@ -346,17 +346,19 @@ async def test_what_is_held_comes_again_until_it_is_released(registration: str) 
         (begun,) = (await user.positions(profile)).values()
         assert begun == Position(profile, 0, 6, 0)
         for since in (0, 2):
-            results = user.results(profile, held=True, positions=lambda name, n=since: n)
-            found = []
-            while some := await results.portion({profile: 5}, 2):
-                found += some
-            assert [each.position for each in found] == list(range(since + 1, 6))
+            page = await user.waiting(profile, since, 5)
+            assert [each.position for each in page.deliveries] == list(range(since + 1, 6))
+            assert (page.through, page.lost) == (5, 0)
+            held = user.results(profile, held=True, positions=lambda name, n=since: n)
+            assert [await anext(held) for _ in page.deliveries] == page.deliveries
         assert (await user.positions(released={profile: 4}))[profile] == Position(profile, 4, 6, 0)
         results = user.results(profile, held=True)
         assert [(await anext(results)).position for _ in range(2)] == [5, 6]
         assert (await user.positions(profile))[profile] == Position(profile, 4, 6, 0)
         with pytest.raises(RequestFailed, match="store-lost"):
             await user.positions(released={profile: 7})
+        with pytest.raises(RequestFailed, match="store-lost"):
+            await user.waiting(profile, 7, 8)
         with pytest.raises(RequestFailed, match="there is no profile p0"):
             await user.positions("p0")
         with pytest.raises(UsageError, match="leave out one of both"):

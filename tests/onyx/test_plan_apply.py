@@ -78,11 +78,13 @@ async def publish(source: DataSource, messages: int) -> None:
         await trio.sleep(0)  # let others run
 
 
-async def read_held(results: Results, end: int) -> list[tuple[int, int]]:
-    """Position and number of all through an end."""
+async def read_waiting(user: User, profile: str, after: int, end: int) -> list[tuple[int, int]]:
+    """Position and number of all behind a position, through an end."""
     found: list[tuple[int, int]] = []
-    while some := await results.portion({results.profile_id: end}, 7):
-        found += [(each.position, each.number) for each in some]
+    while after < end:
+        page = await user.waiting(profile, after, min(after + 7, end))
+        found += [(each.position, each.number) for each in page.deliveries]
+        after = page.through
     return found
 
 
@@ -96,19 +98,22 @@ async def test_what_is_held_goes_with_its_profile(
             profile = (await user.add_profile(TEXTS[0])).id
             await apply(plan, directory, "B1")
             await publish(source, EACH * len(TEXTS))
-            first = await read_held(user.results(profile, held=True), EACH)
+            first = await read_waiting(user, profile, 0, EACH)
             followed = user.results(profile, held=True)
-            begun = await read_held(followed, EACH // 2)
+            begun = [await anext(followed) for _ in range(EACH // 2)]
             await apply(plan, directory, "B2")
             await publish(source, EACH * len(TEXTS))
-            both = begun + await read_held(followed, 2 * EACH)
+            begun += [await anext(followed) for _ in range(EACH // 2, 2 * EACH)]
+            both = [(each.position, each.number) for each in begun]
             assert both[: len(first)] == first
+            assert await read_waiting(user, profile, 3, 2 * EACH) == both[3:]
             assert [position for position, _ in both] == list(range(1, 2 * EACH + 1))
             assert len({number for _, number in both}) == 2 * EACH
             said = await user.positions(released={profile: EACH})
             assert (said[profile].gone, said[profile].last) == (EACH, 2 * EACH)
-            last = user.results(profile, held=True)
-            assert await read_held(last, 2 * EACH) == both[EACH:]
+            assert await read_waiting(user, profile, EACH, 2 * EACH) == both[EACH:]
+            page = await user.waiting(profile, 0, EACH + 1)
+            assert (page.through, page.lost) == (EACH + 1, EACH)
 
 
 async def apply(plan: Plan, directory: Path, *brokers: str) -> None:

@@ -15,11 +15,13 @@ the profile had at that position.  What has been taken is forgotten, and a recor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from onyx.broker.deliveries.delivery_log import (
     DELIVERIES,
     NOTHING,
+    RECORD_BYTES,
     DeliveryLog,
     Group,
     Message,
@@ -43,6 +45,7 @@ from onyx.broker.deliveries.policies import Policies
 from onyx.broker.deliveries.result_maker import ResultMaker
 from onyx.broker.deliveries.silence import Given, Silence
 from overlay import statistics
+from overlay.answers import Waiting, WaitingPage
 from overlay.delivery_policy import DeliveryPolicy
 from overlay.limits import Limits
 from overlay.link.dead_letters import UNDELIVERABLE, DeadLetter, DeadLetters
@@ -52,7 +55,6 @@ from overlay.link.frames import (
     HELD,
     SHARED,
     Attach,
-    Delivery,
     Ephemeral,
     Rejected,
     Taken,
@@ -63,7 +65,7 @@ from overlay.link.lost_stores import STORE_LOST, lost_detail
 from overlay.link.part import FrameRefused, Hearer, Part, hears
 from overlay.link.request_server import RequestRefused
 from overlay.link.row_log import RowLog, number_key, numbered_key
-from overlay.link.slices import Slice
+from overlay.link.slices import Slice, never
 from overlay.link.stored_rows import StoredRows, Stream, streamed, unread
 from overlay.link.tables import Row, Table
 from overlay.statistics import BrokerStatistics
@@ -177,32 +179,43 @@ class MailboxRows:
 # Portions: what waits in a mailbox, for the broker at which it goes on.
 
 
+PAGE_BYTES = 1024 * 1024  # of a page for the user; one delivery may always be
+
+
 class Portions:
     def __init__(self, log: DeliveryLog, lines: Lines) -> None:
         self._log = log
         self._lines = lines
 
-    def of(self, box: Mailbox, after: int, bytes_max: int) -> list[tuple[int, Delivery]]:
-        """(number, delivery) of the next ones behind ``after``, some bytes of them; none where the
-        next one has to be read, which is asked for."""
-        found: list[tuple[int, Delivery]] = []
+    def of(
+        self,
+        box: Mailbox,
+        after: int,
+        bytes_max: int,
+        through: float = inf,
+        is_over: Callable[[], bool] = never,
+    ) -> list[Waiting]:
+        """The next ones behind ``after``, some bytes of them, until the slice is over; none where
+        the next one has to be read or evaluated, which is asked for."""
+        found: list[Waiting] = []
         records: list[Record] = []
         size = 0
         for number, position in box.waiting(after):
+            if number > through:
+                break
             record = self._log.records[position]
             if record.results(box.index) is None and record.message is not None:
-                self._lines.make(record, position, [box])
+                self._lines.make(record, position, [box], is_over)
             results = record.results(box.index)
             if results is None:
-                if not found:
-                    ahead = (position for _, position in box.waiting(number - 1))
-                    self._lines.read_ahead(box.index, ahead)
+                ahead = (position for _, position in box.waiting(number - 1))
+                self._lines.read_ahead(box.index, ahead)
                 break
             what = record.source, record.number, results.lengths, results.payload
-            found.append((number, Delivery(box.profile, *what)))
+            found.append(Waiting(number, *what))
             records.append(record)
-            size += len(results.payload)
-            if size >= bytes_max:
+            size += RECORD_BYTES + len(results.payload)
+            if size >= bytes_max or is_over():
                 break
         for record in records:
             self._log.let_go(record)
@@ -579,9 +592,7 @@ class Mailboxes(Part):
                 self._lines.refuse(connection, slot, "too-many", detail)
                 continue
             if mode & HELD and box.sharing and box.sharing.open:
-                left = len(box.sharing.open)
-                detail = f"{left} deliveries of {profile!r} are left by those who shared it"
-                self._lines.refuse(connection, slot, "shared", detail)
+                self._lines.refuse(connection, slot, "shared", _left(box))
                 continue
             if received > box.last:
                 self._lines.refuse(connection, slot, STORE_LOST, _lost(box, received))
@@ -801,11 +812,23 @@ class Mailboxes(Part):
         """That of a profile, to be read; if there is none, an empty one that nobody keeps."""
         return self._boxes.get(profile) or Mailbox(profile)
 
-    def portion(self, profile: str, after: int, bytes_max: int) -> list[tuple[int, Delivery]]:
-        """(number, delivery) of the next ones behind ``after``, some bytes of them; none where the
-        next one has to be read, which is asked for then."""
+    def portion(self, profile: str, after: int, bytes_max: int) -> list[Waiting]:
+        """The next ones behind ``after``, some bytes of them; none where the next one has to be
+        read, which is asked for then."""
         self.flush_soon()
         return self._portions.of(self.box(profile), after, bytes_max)
+
+    def page(self, profile: str, after: int, through: int) -> WaitingPage:
+        """The same for its user, until the slice is over.  RequestRefused where ``after`` was never
+        given out, or those who shared the profile have left some."""
+        box = self.box(profile)
+        if after > box.last:
+            raise RequestRefused(STORE_LOST, _lost(box, after))
+        if box.sharing is not None and box.sharing.open:
+            raise RequestRefused("shared", _left(box))
+        self.flush_soon()
+        found = self._portions.of(box, after, PAGE_BYTES, through, self._slice.is_over)
+        return WaitingPage(found, box.bottom, box.last)
 
     @property
     def stored_bytes(self) -> int:
@@ -874,6 +897,11 @@ class Mailboxes(Part):
         if box.line and not box.is_queued:
             self._lines.queue(box)
         return len(gone)
+
+
+def _left(box: Mailbox) -> str:
+    count = 0 if box.sharing is None else len(box.sharing.open)
+    return f"{count} deliveries of {box.profile!r} are left by those who shared it"
 
 
 def _lost(box: Mailbox, number: int) -> str:

@@ -216,16 +216,16 @@ class Releases(StateMachine[str, Leaving, ReleaseEvent]):
             return
         self._reading.discard(profile)
         self._releases[profile] = replace(release, wanted=None)
-        for position, delivery in portion:
+        for waiting in portion:
             handed = HandedOver(
                 profile=profile,
                 move=release.move,
-                position=position,
-                ends=position == portion[-1][0],
-                source=delivery.source,
-                number=delivery.number,
-                lengths=delivery.lengths,
-                payload=delivery.payload,
+                position=waiting.position,
+                ends=waiting is portion[-1],
+                source=waiting.source,
+                number=waiting.number,
+                lengths=waiting.lengths,
+                payload=waiting.payload,
             )
             self._links.send(self._registration, REGISTRATION_KEY, handed)
         if not portion:  # the last have been taken by those who shared the profile

@@ -50,7 +50,11 @@ class Subscribers(Part):
         self._mailboxes = mailboxes
         self._query = query
         self._moves = moves
-        self.verbs = (Verb(verbs.ProfilePositions, self._positions, query.profiles.named_in),)
+        named_in = query.profiles.named_in
+        self.verbs = (
+            Verb(verbs.ProfilePositions, self._positions, named_in),
+            Verb(verbs.ProfileWaiting, self._waiting, named_in),
+        )
 
     def frames(self) -> Iterable[Taker]:
         yield takes(*(Attach, "subscriber", self._handle_attach), is_aside=True, right=Right.OWN)
@@ -94,6 +98,13 @@ class Subscribers(Part):
             box = self._mailboxes.box(profile)
             said.append(answers.Position(profile, box.bottom, box.last, box.lost))
         return answers.Positions(said, refused)
+
+    def _waiting(
+        self, connection: int, _: Request, asked: verbs.ProfileWaiting
+    ) -> answers.WaitingPage:
+        if (refusal := self._not_taken_here(connection, asked.profile)) is not None:
+            raise RequestRefused(*refusal)
+        return self._mailboxes.page(asked.profile, asked.after, asked.through)
 
     def _handle_taken(self, frame: Taken, arrival: Arrival) -> None:
         self._mailboxes.take(arrival.connection, frame)

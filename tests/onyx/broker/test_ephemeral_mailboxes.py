@@ -134,7 +134,7 @@ def test_one_who_was_sent_elsewhere_is_awaited_for_a_while(comes: bool) -> None:
     state = old.mailboxes.ephemeral("p1")
     assert state is Ephemeral.TAKEN
     old.mailboxes.send_away("p1", "moved", "it is elsewhere")
-    assert [number for number, _ in old.mailboxes.portion("p1", 0, 1000)] == [1, 2]
+    assert [one.position for one in old.mailboxes.portion("p1", 0, 1000)] == [1, 2]
     new.mailboxes.take_over("p1", 0, 0, state)
     deliver(new, 1, 2, 3)
     new.tick()

@@ -9,7 +9,6 @@ ends cost what one session of Spark does.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -202,13 +201,7 @@ def test_each_delivery_is_once_in_the_sink_wherever_the_driver_ends(
             """In the midst of a batch, at times; it is there again when the batch is read."""
             if random.random() < 0.1:
                 kills["broker"] += 1
-                node = f"B{random.randint(1, 2)}"
-                os.kill(brokers.up["pids"][node], signal.SIGKILL)
-                while (event := brokers.next_event())["event"] != "started":
-                    assert event["node"] == node
-                brokers.up["pids"][node] = event["pid"]
-                while brokers.next_event()["event"] != "ready":
-                    pass
+                brokers.kill(f"B{random.randint(1, 2)}")
 
         while sum(kills.values()) < ENDS:
             send(random.randint(0, 12))
