@@ -113,8 +113,8 @@ def test_without_re2_the_nfa_searches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hostile_patterns_end() -> None:
-    # A backtracking engine needs 2 ** 5000 steps for these.
-    text = "a" * 5_000 + "!"
+    # A backtracking engine needs 2 ** 1000 steps for these.
+    text = "a" * 1_000 + "!"
     for pattern in ("^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}b", "(a?){300}a{300}b"):
         written = as_re2(pattern)
         assert written is not None

@@ -3,8 +3,9 @@ which runs the stylesheet of the same rules (benchmarks/rules/stylesheet.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
+from itertools import islice
 
 import lxml.etree
 import pytest
@@ -18,6 +19,8 @@ from yfilter.schematron.compiler import keys_of, no_other_files
 from yfilter.schematron.schema_reader import read_schema
 
 pytest.importorskip("saxonche")
+
+SEEDS = 5  # no divisor of the places or predicates, so that each share has all of them
 
 VOYAGE = """<voyage ship="Elbe"><crew><hand>Ida</hand><hand>Jon</hand></crew>
 <leg no="2" miles="40"><port>Oslo</port></leg><leg no="1"><port>Kiel</port><port>Riga</port>dry<!--x
@@ -138,19 +141,20 @@ def _texts() -> Iterator[str]:
             yield DECLARED + _pattern(context, _shown(expression))
 
 
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("kind", [_sequences, _idle, _contexts, _texts])
-def test_profiles_say_as_much_as_saxon(kind: object) -> None:
-    assert callable(kind)
+def test_profiles_say_as_much_as_saxon(kind: Callable[[], Iterator[str]], seed: int) -> None:
+    """Of each kind a share, from each seed another one."""
     compared = 0
     with TimedSaxon() as processor:
-        for content in kind():
+        for content in islice(kind(), seed, None, SEEDS):
             text = _schema(content)
             said = _by_saxon(processor, text)
             if said is None:  # an error, of which a stylesheet says nothing
                 continue
             assert _by_profiles(text) == said, content
             compared += 1
-    assert compared > 70
+    assert compared > 70 // SEEDS
 
 
 def _schema(content: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from formats import parse_text
 from onyx.broker.requests.request_parts import why_not, why_taken
 from yfilter.engine.linear_paths import Conjunction, routing_query
@@ -15,20 +17,25 @@ def disjuncts(*profiles: str) -> list[Conjunction]:
     return [one for profile in profiles for one in routing_query(parse_profile(profile))]
 
 
-MANY = disjuncts(*(f'/m[@a = "v{number}"][part]' for number in range(2_500)))
+@pytest.fixture(scope="module")
+def many() -> list[Conjunction]:
+    """Made when they are wanted: each process that shares the tests imports all files."""
+    return disjuncts(*(f'/m[@a = "v{number}"][part]' for number in range(2_500)))
 
 
-def test_what_holds_is_found_among_all() -> None:
+def test_what_holds_is_found_among_all(many: list[Conjunction]) -> None:
     odd = disjuncts('//part[@b > "y"]')
     held = disjuncts('/m[@a = "1234"]')
-    assert why_taken([*MANY, *odd, *held], STREAM, TEXT)[0] == held[0].text
-    assert why_taken([*MANY, *odd], STREAM, TEXT) == [odd[0].text]
-    assert why_taken(MANY, STREAM, TEXT) == []
+    assert why_taken([*many, *odd, *held], STREAM, TEXT)[0] == held[0].text
+    assert why_taken([*many, *odd], STREAM, TEXT) == [odd[0].text]
+    assert why_taken(many, STREAM, TEXT) == []
 
 
-def test_the_nearest_misses_are_shown_one_for_each_part_that_fails() -> None:
+def test_the_nearest_misses_are_shown_one_for_each_part_that_fails(
+    many: list[Conjunction],
+) -> None:
     near = disjuncts('/m[@a = "1234"][part/@b = "x"]', '/m[@a = "1234"][part/@b = "x"][@c]')
-    said = why_not([*MANY, *near], STREAM, TEXT)
+    said = why_not([*many, *near], STREAM, TEXT)
     assert said[0].disjunct in {one.text for one in near}
     assert '"x"' in said[0].part or "@c" in said[0].part
     assert len({case.part for case in said}) == len(said) <= 3
