@@ -13,6 +13,7 @@ from collections.abc import MutableMapping
 from typing import Any, TextIO
 
 from overlay.log_options import LEVELS, LogFormat, LogOptions
+from overlay.plain_text import plain
 
 USUAL_LOGS = LogOptions()
 _usual: str = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
@@ -104,4 +105,5 @@ def _as_text(logger: object, name: str, event: MutableMapping[str, Any]) -> str:
     text, trace = event.pop("event"), event.pop("exception", "")
     said = f"{begin} {event.pop('logger', '')}: {text}"
     said += "".join(f" {key}={value}" for key, value in event.items())
+    said = plain(said, "")  # an event is one line, whatever strangers are called
     return f"{said}\n{trace}" if trace else said

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import VERBS, Verb
 from onyx.errors import EXIT_OK, EXIT_USAGE, UserError, exit_code_of, leaves
+from overlay.plain_text import use_plain_streams
 
 SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
 
@@ -62,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets a "?" instead of a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    use_plain_streams()
     words = _with_coordinates(sys.argv[1:] if argv is None else argv)
     parser = build_parser([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)

@@ -32,6 +32,7 @@ from onyx.client_values import Outcome
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
 from onyx.registration_client import PATIENCE_SECONDS
+from overlay.plain_text import PlainStream
 
 # -------------------------------------------------------------------------------------------------
 # Progress: how far something is that takes its time, on standard error.
@@ -77,8 +78,9 @@ class Progress:
         return f"{self._count:,} of {self._total:,} {self._what}, {rate:,.0f} a second"
 
     def _write(self, text: str, end: str) -> None:
-        begin = "\r\033[K" if self._is_terminal else ""
-        print(f"{begin}onyx: {text}", end=end, file=sys.stderr, flush=True)
+        if isinstance(sys.stderr, PlainStream):
+            sys.stderr.begin_line_again()
+        print(f"onyx: {text}", end=end, file=sys.stderr, flush=True)
 
 
 PUBLISH_EXAMPLES = """\

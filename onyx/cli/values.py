@@ -14,6 +14,7 @@ from typing import cast
 
 from onyx.drawing import columns
 from onyx.errors import UnreadableInput, UsageError, file_errors
+from overlay.plain_text import plain
 from overlay.unfit import did_you_mean, quote
 
 STANDARD_INPUT = "-"
@@ -152,7 +153,7 @@ def _rich_table(heading: Sequence[str], body: list[list[object]]) -> str:
             name, justify="right" if _is_right(body, column) else "left", overflow="fold"
         )
     for row in body:
-        drawn.add_row(*(Text(_cell(value)) for value in row))
+        drawn.add_row(*(Text(plain(_cell(value), "")) for value in row))
     console = Console(file=io.StringIO(), force_terminal=True, width=get_terminal_size().columns)
     console.print(drawn)
     return cast("io.StringIO", console.file).getvalue().strip("\n")

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import (
+    Any,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import UnsetType
@@ -22,7 +31,8 @@ from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import Principal
-from overlay.unfit import in_words
+from overlay.plain_text import is_plain
+from overlay.unfit import in_words, quote
 from overlay.verbs import Asked, Effect
 
 A = TypeVar("A", bound=Asked)
@@ -194,13 +204,20 @@ def read(kind: type[A], arguments: Mapping[str, object], *, strict: bool = True)
         reason = f"{kind.verb}: {fault.reason}"
         raise RequestRefused(fault.code, reason, fault.where, fault.expected) from None
     for name in _names(kind):
-        value = getattr(asked, name)
-        if value and len(value.encode()) > NAME_BYTES_MAX:
-            size = len(value.encode())
-            raise RequestRefused(
-                "too-long", f"{kind.verb}: {name!r} has {size} bytes, at most {NAME_BYTES_MAX}"
-            )
+        said: list[str] | str = getattr(asked, name) or []
+        for value in said if isinstance(said, list) else [said]:
+            _check_name(f"{kind.verb}: {name!r}", value)
     return asked
+
+
+def _check_name(what: str, value: str) -> None:
+    """RequestRefused for a name that is too long, or that a terminal would not just show."""
+    if (size := len(value.encode())) > NAME_BYTES_MAX:
+        raise RequestRefused("too-long", f"{what} has {size} bytes, at most {NAME_BYTES_MAX}")
+    if not is_plain(value):
+        expected = "one line of characters that are shown"
+        said = f"{what} is {quote(value)}; expected {expected}"
+        raise RequestRefused("bad-argument", said, what, expected)
 
 
 @cache
@@ -211,8 +228,10 @@ def _names(kind: type[Asked]) -> tuple[str, ...]:
 
 
 def _is_name(hint: Any) -> bool:
-    """Also where it may be left out, and with a line of help."""
+    """Also where it may be left out, with a line of help, and in a list."""
     if UnsetType in get_args(hint):
         return any(map(_is_name, get_args(hint)))
+    if get_origin(listed := next(iter(get_args(hint)), None)) is list:
+        return any(map(_is_name, get_args(listed)))
     (bound,) = get_args(Name)[1:]
     return bound in getattr(hint, "__metadata__", ())
