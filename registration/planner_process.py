@@ -60,21 +60,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make(task: PlannerTask, directory: Path) -> bytes:
     """The plan, as a plan.json; SparkUnavailable, UnreadableData, ValueError."""
-    topology = parse_topology(task.topology, "the network")
-    schemas = tuple(_schema(*each) for each in task.schemas)
-    before = from_json(task.plan) if task.plan else None
-    planning = topology.planning  # as it is by now
+    planning = parse_topology(task.topology, "the network").planning  # as it is by now
     with spark_session(SparkOptions(planning.master, planning.conf)) as session:
-        job = PlanJob(
-            profiles=_profiles(session, directory / PROFILES_FILE),
-            options=PlanOptions(topology=topology, before=before),
-            schemas=schemas,
-            have_none=task.have_none,
-            archive=tuple(task.archive),
-            measured=_measured(task, before),
-        )
-        plan = run_plan_job(session, job).plan
-    return to_json(plan).encode()
+        return made_by(session, task, directory)
+
+
+def made_by(session: Session, task: PlannerTask, directory: Path) -> bytes:
+    """The same, by a session that there is."""
+    before = from_json(task.plan) if task.plan else None
+    topology = parse_topology(task.topology, "the network")
+    job = PlanJob(
+        profiles=_profiles(session, directory / PROFILES_FILE),
+        options=PlanOptions(topology=topology, before=before),
+        schemas=tuple(_schema(*each) for each in task.schemas),
+        have_none=task.have_none,
+        archive=tuple(task.archive),
+        measured=_measured(task, before),
+    )
+    return to_json(run_plan_job(session, job).plan).encode()
 
 
 def _profiles(session: Session, path: Path) -> Frame:

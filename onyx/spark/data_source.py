@@ -49,8 +49,8 @@ from onyx.spark.publishing import Publishing
 from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
 from onyx.spark.results_stream import ResultsReader, StreamAsked
 from onyx.spark.told import told_alone
-from overlay.archive_file import ArchivedMessage, Member, Span, rows_of_file, time_said
-from registration.spark.archive_files import ArchiveFiles, files_of
+from overlay.archive_file import SUFFIXES, ArchivedMessage, Member, Span, rows_of_file, time_said
+from registration.spark.archive_files import ArchiveFiles, files_of, is_archive
 from yfilter import MatchLimitExceeded
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class Window:
     def of(cls, options: Mapping[str, str]) -> Window:
         """SparkMisused for what is no time."""
         since, until = _time(options, "since"), _time(options, "until")
+        if since is not None and until is not None and since >= until:
+            raise SparkMisused(f"since {options['since']} is not before until {options['until']}")
         return cls(
             None if options.get("registration") else frozenset(_names(options)) or None,
             0 if since is None else since,
@@ -176,8 +178,8 @@ class _Asked:
                 "option archive is missing, the folder that brokers archive into, or registration"
             )
         parts = _network_parts(given, window)
-        if archive and not Path(archive).exists():
-            raise SparkMisused(f"archive {archive}: there is no such file or directory")
+        if archive:
+            _check_archive(Path(archive))
         if given.get("profile") and given.get("profiles"):
             raise SparkMisused("options profile and profiles: expected one of them")
         columns = given.get("columns", "")
@@ -190,6 +192,14 @@ class _Asked:
         if most and not (archive and most.isdecimal()):
             raise SparkMisused(f"bytes: {most!r} is no number of bytes of an archive")
         return cls(archive, parts, population, columns, window, int(most) if most else inf)
+
+
+def _check_archive(path: Path) -> None:
+    """A directory may be empty, as none of its files is finished yet."""
+    if not path.exists():
+        raise SparkMisused(f"archive {path}: there is no such file or directory")
+    if not is_archive(path) and (path.is_file() or any(path.iterdir())):
+        raise SparkMisused(f"archive {path}: none of {', '.join(SUFFIXES)}, as brokers write them")
 
 
 def _network_parts(given: Mapping[str, str], window: Window) -> tuple[NetworkPart, ...]:
@@ -222,7 +232,10 @@ def _profiles(text: str, path: str) -> dict[str, str]:
     files = sorted(one for one in place.iterdir() if one.is_file()) if place.is_dir() else [place]
     found: dict[str, str] = {}
     for file in files:
-        content = file.read_text(encoding="utf-8")
+        try:
+            content = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SparkMisused(f"profiles {file}: byte {error.start + 1} is no UTF-8") from None
         if file.suffix in (".xq", ".xquery", ".rq", ".sparql"):
             found[file.name] = content
             continue

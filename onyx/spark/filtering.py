@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
-from msgspec.structs import replace
-
 from formats.errors import DecodeError, Fault, MessageRefused, Refusal
 from formats.media_types import XML
 from formats.publication import read_publication
@@ -59,15 +57,17 @@ class Population:
         """From ids to texts, a frame with the columns ``profile`` and ``text``, or paths of files
         as ``onyx plan make`` takes them; those of a frame are in the order of their ids.
 
-        Raises SparkMisused for a text that is no profile, with its id and place.
+        Raises SparkMisused for a text that is no profile, with its id, place and line.
         """
         if isinstance(profiles, Mapping):
             pairs = [(str(name), str(text)) for name, text in profiles.items()]
         else:
             frame: Frame = profiles
             if not hasattr(profiles, "columns"):
-                paths = [profiles] if isinstance(profiles, str) else list(profiles)
-                frame = read_profiles(spark, paths)
+                if not isinstance(profiles, str | Sequence):
+                    kind = type(profiles).__name__
+                    raise SparkMisused(f"profiles are {kind}; expected a mapping, a frame or paths")
+                frame = read_profiles(spark, [profiles] if isinstance(profiles, str) else profiles)
             if missing := {"profile", "text"} - set(frame.columns):
                 raise SparkMisused(
                     f"profiles: no column {' and '.join(sorted(missing))}; there are "
@@ -85,7 +85,7 @@ class Population:
             try:
                 parse_profile(text)
             except ProfileRefused as refused:
-                raise SparkMisused(replace(refused.fault, where=f"profile {name}")) from None
+                raise SparkMisused(f"profile {name}: {refused}") from None
         return cls(tuple(name for name, _ in pairs), tuple(text for _, text in pairs))
 
     def digest(self) -> str:
@@ -159,6 +159,8 @@ def filter_frame(
     Raises SparkMisused for a column that is not there or holds something else, for a text that is
     no profile, and for another mode.
     """
+    if not hasattr(df, "mapInArrow"):
+        raise SparkMisused(f"df is {type(df).__name__}; expected a DataFrame")
     kept = _columns(df, message, keep)
     made = ("profiles", *(["results"] if results else []), "error")
     if there := [name for name in made if name in kept]:

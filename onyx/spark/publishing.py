@@ -237,6 +237,8 @@ def _clean(parts: Sequence[Staged]) -> None:
 
 def _check_columns(schema: Any) -> None:
     kinds = {one.name: one.dataType.simpleString() for one in schema.fields}
+    if len(kinds) < len(schema.fields):
+        raise SparkMisused(f"a column is there twice: {', '.join(one.name for one in schema)}")
     if "message" not in kinds:
         raise SparkMisused(f"no column message; there are {', '.join(kinds)}")
     for name, kind in kinds.items():

@@ -18,10 +18,11 @@ Column: TypeAlias = Any  # of Arrow
 T = TypeVar("T")
 
 _ROWS = 1024  # of a batch
+DIGITS_MAX = 38  # of a decimal of Spark
 _COLUMN = re.compile(
     r"""\s*(`[^`]+`|\w+)\s+
     (?:string|boolean|tinyint|byte|smallint|short|int|integer|bigint|long|float|real|double|date|
-    timestamp(?:_ntz|_ltz)?|(?:decimal|dec|numeric)(?:\s*\(\s*\d+\s*(?:,\s*\d+\s*)?\))?)\s*(?:,(?=.)|\Z)""",
+    timestamp(?:_ntz|_ltz)?|(?:decimal|dec|numeric)(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?)\s*(?:,(?=.)|\Z)""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -40,6 +41,12 @@ def check_columns(text: str, others: Collection[str]) -> None:
         if name.lower() in taken:
             raise SparkMisused(f"columns: a row has a column {name} already")
         taken.add(name.lower())
+        digits, behind = int(found[2] or DIGITS_MAX), int(found[3] or 0)
+        if not behind <= digits <= DIGITS_MAX or not digits:
+            raise SparkMisused(
+                f"columns: {found[0].strip(' ,')!r}; a decimal has 1 to {DIGITS_MAX} digits, of "
+                "which no more are behind the point"
+            )
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -13,6 +13,8 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from math import inf
@@ -24,19 +26,12 @@ from typing import IO, Any
 
 import pytest
 from lxml import etree
-from msgspec import structs
 
 from benchmarks.placement.scaling import descendants
 from benchmarks.spark import spark_home
 from onyx.blocking import DataSource, User
-from overlay.planning import PlanningOptions
-from registration.catalog import ProfileEntry
-from registration.plan_questions import PlanMade, PlanWanted
-from registration.planner_desk import PlannerDesk
-from registration.planning.plan_file import from_json
 from registration.spark.session import find_java, wrapped
 from tests.onyx.networks import RunningProcess, small_topology_text
-from tests.registration.test_auto_planning import TOPOLOGY
 
 pytestmark = pytest.mark.skipif(
     "ONYX_KILLS" not in os.environ, reason="minutes: by hand, make campaign"
@@ -45,6 +40,7 @@ pytestmark = pytest.mark.skipif(
 ROOT = Path(__file__).resolve().parents[3]
 KILLS = int(os.environ.get("ONYX_KILLS", "2"))
 SEED = int(os.environ.get("ONYX_KILLS_SEED", "1"))
+SECONDS = float(os.environ.get("ONYX_KILLS_SECONDS", "inf"))  # of the kills of one test
 STEP = 16 * 1024  # bytes in the pipe, which has room for 64 KiB
 EXECUTOR = "CoarseGrainedExecutorBackend"
 PROFILES = {"late": "/m[@n > 1500]", "third": "/m[@n mod 3 = 0]", "storm": "/m[contains(., 'st')]"}
@@ -65,6 +61,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     "spark.excludeOnFailure.enabled": "false",
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.task.maxFailures": "100",
 }
 pipe, step = job["pipe"], job["step"]
 
@@ -85,7 +83,7 @@ with onyx.spark.session(job["master"], SETTINGS) as spark:
         stream = spark.readStream.format("onyx").options(**job["options"]).load()
         rows = stream.mapInArrow(stepping, stream.schema).writeStream.format("json")
         rows = rows.option("checkpointLocation", job["folder"] + "/checkpoint")
-        query = rows.trigger(availableNow=True).start(job["folder"] + "/out")
+        query = rows.trigger(**job["trigger"]).start(job["folder"] + "/out")
         query.awaitTermination()
 """
 
@@ -121,7 +119,15 @@ class Job:
             left -= len(os.read(self._steps, int(min(left, STEP))))
         os.close(end)
 
+    def kill_executor(self) -> None:
+        """The first; wait for it, where the driver is about to start one."""
+        while not (found := executors()):
+            time.sleep(0.1)
+        os.kill(found[0], signal.SIGKILL)
+
     def kill(self) -> None:
+        for pid in executors():  # which are in groups of their own
+            os.kill(pid, signal.SIGKILL)
         _kill_group(self.process)
         self.process.communicate()
         os.close(self._steps)
@@ -135,6 +141,9 @@ class Job:
         os.close(self._steps)
         assert self.process.returncode == 0, self._said.read_text()[-5_000:]
         return printed
+
+
+ALL = {"availableNow": True}
 
 
 def executors() -> list[int]:
@@ -235,12 +244,11 @@ class Published:
 
     def __init__(self, brokers: RunningProcess, number: int) -> None:
         operator = Path(brokers.up["topology"]).parent / "identity" / "operator.pem"
-        source = DataSource.register(brokers.registration)
-        with User(brokers.registration) as user, source:
-            profile = user.add_profile(f"/m[@of = '{source.id}']").id
-            made = ((f"<m of='{source.id}' n='{n}'/>").encode() for n in range(number))
-            assert all(one.accepted for one in source.publish_all(made))
-        self.wanted = [(position, position - 1) for position in range(1, number + 1)]
+        self._brokers, self._number = brokers, 0
+        self.source = DataSource.register(brokers.registration)
+        with User(brokers.registration) as user:
+            profile = user.add_profile(f"/m[@of = '{self.source.id}']").id
+        self.more(number)
         self.options = {
             "registration": brokers.registration,
             "credentials": str(operator),
@@ -248,6 +256,17 @@ class Published:
             "columns": "n int",
             "maxDeliveriesPerTrigger": "150",
         }
+
+    def more(self, number: int) -> None:
+        numbers = range(self._number, self._number + number)
+        made = (f"<m of='{self.source.id}' n='{n}'/>".encode() for n in numbers)
+        with self.source:
+            assert all(one.accepted for one in self.source.publish_all(made))
+        self._number += number
+
+    @property
+    def wanted(self) -> list[tuple[int, int]]:
+        return [(position, position - 1) for position in range(1, self._number + 1)]
 
 
 def committed(folder: Path) -> list[tuple[int, int]]:
@@ -258,17 +277,6 @@ def committed(folder: Path) -> list[tuple[int, int]]:
     texts = (Path(file.removeprefix("file://")).read_text() for file in files)
     rows = (json.loads(line) for text in texts for line in text.splitlines())
     return sorted((row["position"], row["n"]) for row in rows)
-
-
-async def test_a_planner_plans_on_a_master_of_its_own(tmp_path: Path) -> None:
-    with hand_started(tmp_path) as (master, _):
-        planning = PlanningOptions(master=master, conf={"spark.executor.memory": "512m"})
-        topology = structs.replace(TOPOLOGY, data_directory=tmp_path, planning=planning)
-        wanted = [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(100)]
-        answer = await PlannerDesk(topology).answer(PlanWanted(wanted, topology))
-    assert isinstance(answer, PlanMade), answer
-    facts = from_json(answer.text).facts
-    assert (facts.load, facts.refused) == (100, 0)
 
 
 def test_a_filter_finds_what_lxml_finds_though_a_worker_is_killed(
@@ -289,25 +297,46 @@ def test_results_are_in_the_sink_once_though_a_worker_is_killed(
 ) -> None:
     master, kill = cluster
     published = Published(brokers, 600)
-    job = Job(master, tmp_path, options=published.options)
+    job = Job(master, tmp_path, options=published.options, trigger=ALL)
     job.steps(Random(SEED).randint(2, 6))
     kill()
     job.finish()
     assert committed(tmp_path) == published.wanted
 
 
-def test_results_are_in_the_sink_once_though_drivers_are_killed(
-    brokers: RunningProcess, tmp_path: Path
+@pytest.mark.parametrize(
+    ("master", "victim", "brokers_each"),
+    [("local[2]", "driver", 7), ("local-cluster[1,1,1024]", "executor", 3)],
+)
+def test_results_are_in_the_sink_once_though_all_are_killed_again_and_again(
+    master: str, victim: str, brokers_each: int, brokers: RunningProcess, tmp_path: Path
 ) -> None:
-    """At a random step each, or within a second after it, when a batch is committed."""
-    random = Random(SEED)
-    print("seed", SEED)
-    published = Published(brokers, 200 * KILLS)
-    for _ in range(KILLS):
-        job = Job("local[2]", tmp_path, options=published.options)
+    """For each kill of the victim so many are of a broker, which costs less to start: at a random
+    step each, or within a second after it, when a batch is committed."""
+    random, kills = Random(SEED), Counter[str]()
+    published = Published(brokers, 300)
+    asked = {"options": published.options, "trigger": {"processingTime": "0 seconds"}}
+    job = Job(master, tmp_path, **asked)
+    end = time.monotonic() + SECONDS
+    while kills.total() < KILLS and time.monotonic() < end:
+        published.more(300)
         job.steps(random.randint(0, 6))
         with suppress(subprocess.TimeoutExpired):
-            job.process.wait(random.random())
-        job.kill()
-    Job("local[2]", tmp_path, options=published.options).finish()
-    assert committed(tmp_path) == published.wanted
+            raise AssertionError(f"seed {SEED}: it ended by {job.process.wait(random.random())}")
+        (killed,) = random.choices([victim, "broker"], [1, brokers_each])
+        if killed == "driver":
+            job.kill()
+            job = Job(master, tmp_path, **asked)
+        elif killed == "executor":
+            job.kill_executor()
+        else:
+            brokers.kill(f"B{random.randint(1, 2)}")
+        kills[killed] += 1
+        print(f"{time.ctime()}, seed {SEED}: {dict(kills)}", flush=True)
+    job.kill()
+    Job("local[2]", tmp_path, options=published.options, trigger=ALL).finish()
+    found = Counter(committed(tmp_path))
+    lost = set(published.wanted) - found.keys()
+    doubled = {row: count for row, count in found.items() if count > 1}
+    assert (lost, doubled) == (set(), {}), f"seed {SEED}: {dict(kills)}"
+    assert len(found) == len(published.wanted)

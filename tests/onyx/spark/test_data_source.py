@@ -129,6 +129,30 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"archive": "p.xq"}, r"p.xq: none of .msgpack.zst, .jsonl.gz, as brokers write them"),
+        ({"archive": "."}, r"none of .msgpack.zst, .jsonl.gz, as brokers write them"),
+        ({"profiles": "latin.txt"}, "latin.txt: byte 9 is no UTF-8"),
+        ({"profiles": "p.xq"}, r"profile p.xq: line 2, column 8: .*\n +return \[\n +\^$"),
+        (
+            {"since": "2026-11-22", "until": "2026-11-21"},
+            "2026-11-22 is not before until 2026-11-21",
+        ),
+    ],
+)
+def test_files_and_times_that_do_not_fit_are_told(
+    options: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "p.xq").write_text("for $m in /m\nreturn [")
+    (tmp_path / "latin.txt").write_bytes(b"/m[. = '\xe9']")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SparkMisused, match=said):
+        _Asked.of({"archive": "none", **options})
+
+
+@pytest.mark.parametrize(
     "columns", ["", "city string, t double", "a DECIMAL(10, 2),`b c` timestamp"]
 )
 def test_columns_are_of_types_that_a_text_says(columns: str) -> None:
@@ -144,6 +168,8 @@ def test_columns_are_of_types_that_a_text_says(columns: str) -> None:
         ("a int b int", "'a int b int'; expected"),
         ("Source string", "a row has a column Source already"),
         ("a int, `a` int", "a row has a column a already"),
+        ("a decimal(39, 2)", r"'a decimal\(39, 2\)'; a decimal has 1 to 38 digits"),
+        ("a decimal(5, 9), b int", r"'a decimal\(5, 9\)'; a decimal has 1 to 38 digits"),
     ],
 )
 def test_other_columns_are_refused_by_their_text(columns: str, said: str) -> None:

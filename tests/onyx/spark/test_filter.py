@@ -68,6 +68,13 @@ def test_profiles_come_from_frames_and_files_messages_as_bytes_and_places_as_num
     assert sorted(found[4].profiles) == [1, 2, 3]
 
 
+def test_what_is_neither_a_frame_nor_profiles_is_told() -> None:
+    with pytest.raises(SparkMisused, match="df is list; expected a DataFrame"):
+        onyx.spark.filter(TEXTS, PROFILES)
+    with pytest.raises(SparkMisused, match="profiles are set; expected a mapping, a frame or path"):
+        Population.of(None, {"/m"})
+
+
 def test_bad_input_is_told_in_a_sentence(news: Any) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"message": "text"}, "no column text; there are id, message"),

@@ -197,6 +197,7 @@ def test_bad_input_is_told_in_a_sentence_before_a_task_runs(
         (frame, good, "column key is int; expected string"),
         (frame.selectExpr("message as text"), good, "no column message; there are text"),
         (frame.selectExpr("message", "1 as n"), good, "column n is not published; select some of"),
+        (frame.select("message", "message"), good, "a column is there twice: message, message"),
         (message, {**good, "keys": "1"}, "no option keys; there are registration, credentials"),
         (message, {**good, "mode": "PERMISSIVE"}, "expected DROPMALFORMED or FAILFAST"),
         (message, {**good, "publishKeysMax": "x"}, "publishKeysMax: 'x' is no number"),

@@ -13,11 +13,17 @@ from importlib import import_module
 from pathlib import Path
 from zipfile import ZipFile
 
+import msgspec
 import pytest
 
 from benchmarks.spark import spark_home
 from onyx.spark.data_source import ArchiveReader, _Asked
+from registration.catalog import ProfileEntry
+from registration.plan_questions import PROFILES_FILE, TASK_FILE, PlanWanted
+from registration.planner_desk import PlannerDesk, _write_profiles
+from registration.planning.plan_file import from_json
 from registration.spark.sent_code import FOLDER, PACKAGES, UNFIT, pack
+from tests.registration.test_auto_planning import TOPOLOGY
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = """\
@@ -119,8 +125,11 @@ def test_a_worker_to_which_nothing_was_sent_says_how_it_is(tmp_path: Path) -> No
 
 CLUSTER = """\
 import json, sys
+from pathlib import Path
+import msgspec
 import onyx.spark
-from registration.spark.session import SparkUnavailable
+from registration.plan_questions import TASK_FILE, PlannerTask
+from registration.planner_process import made_by
 
 LEAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
@@ -129,6 +138,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": LEAST,
     "spark.executor.extraJavaOptions": LEAST,
     "spark.task.maxFailures": "1",
+    "spark.sql.shuffle.partitions": "2",
 }
 
 def where(batches):
@@ -142,13 +152,21 @@ with onyx.spark.session("local-cluster[2,1,1024]", SETTINGS) as spark:
     frame = spark.createDataFrame(rows, "id int, message string").repartition(4)
     found = onyx.spark.filter(frame, {"ann": "/m[@n > 10]"}).where("size(profiles) > 0").collect()
     said = {row.said for row in frame.mapInArrow(where, "said string").collect()}
-print(json.dumps({"found": sorted(row.id for row in found), "said": sorted(said)}))
+    task = msgspec.msgpack.decode(Path(TASK_FILE).read_bytes(), type=PlannerTask)
+    plan = made_by(spark, task, Path()).decode()
+print(json.dumps({"found": sorted(row.id for row in found), "said": sorted(said), "plan": plan}))
 """
 
 
-def test_the_workers_of_a_cluster_run_compiled_code(tmp_path: Path) -> None:
-    """Two executors with a Python each; the folder in which they work is one of the test."""
+def test_the_workers_of_a_cluster_run_compiled_code_and_plan(tmp_path: Path) -> None:
+    """Two executors with a Python each; the folder in which they work is one of the test.  They
+    have no files of the planning process."""
     home = spark_home(tmp_path)
+    wanted = PlanWanted(
+        [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(40)], TOPOLOGY
+    )
+    (tmp_path / TASK_FILE).write_bytes(msgspec.msgpack.encode(PlannerDesk(TOPOLOGY)._task(wanted)))
+    _write_profiles(tmp_path / PROFILES_FILE, wanted)
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": paths}
     done = subprocess.run(
@@ -165,3 +183,5 @@ def test_the_workers_of_a_cluster_run_compiled_code(tmp_path: Path) -> None:
     for said in told["said"]:
         assert said.startswith(f"compiled {home}/work/app-")
         assert said.endswith(f"/{FOLDER}/code/formats/__init__.py")
+    plan = from_json(told["plan"])
+    assert (plan.facts.load, plan.facts.refused, len(set(plan.brokers))) == (40, 0, 3)
