@@ -26,7 +26,7 @@ class Effort:
 
     pairs: int = PAIRS
     window_pairs: int = 1_500
-    rounds: int = 6
+    rounds: int = 8
 
 
 USUAL_EFFORT = Effort()
@@ -126,13 +126,10 @@ def _greedy(plans: Plans, units: Sequence[int], by_cost: bool) -> None:
 
 def _improve(plans: Plans, goal: _Goal, effort: Effort) -> None:
     """Takes the plan apart below each of its nodes, into as many parts as ``window_pairs`` allows,
-    plans those anew, and moves items."""
-    before = inf
+    and plans those anew; moves items where that does not pay any more."""
     seen: set[tuple[int, ...]] = set()
     for _ in range(effort.rounds):
-        if not goal.cost() < before * 0.999:
-            return
-        before = goal.cost()
+        worth = goal.cost() * 0.999
         for node in goal.nodes():
             for count in _WINDOWS:
                 parts = _parts(node, count)
@@ -141,8 +138,11 @@ def _improve(plans: Plans, goal: _Goal, effort: Effort) -> None:
                     break
         for node in goal.nodes():
             plans.combine(node.items, [_pair(node)])
-        for item in range(plans.problem.items):
-            _move(plans, 1 << item, goal.nodes())
+        if not goal.cost() < worth:
+            for item in range(plans.problem.items):
+                _move(plans, 1 << item, goal.nodes())
+            if not goal.cost() < worth:
+                return
 
 
 def _move(plans: Plans, item: int, nodes: Sequence[Chosen]) -> None:
