@@ -501,10 +501,6 @@ def _group(
     return text[span[0] : span[1]] if span else ""
 
 
-def _substring(text: str, start: Any, *lengths: Any) -> str:
-    return text[_span(len(text), start, *lengths)]
-
-
 def substring_at(start: Any, *lengths: Any) -> Callable[[str], str]:
     """``substring`` at a place that is known."""
     span = _span(1 << 62, start, *lengths)
@@ -529,19 +525,11 @@ def _substring_before(text: str, part: str) -> str:
     return before if found else ""
 
 
-def _substring_after(text: str, part: str) -> str:
-    return text.partition(part)[2] if part else text
-
-
 def _translate(text: str, old: str, new: str) -> str:
     table: dict[int, str] = {}
     for index, character in enumerate(old):
         table.setdefault(ord(character), new[index : index + 1])
     return text.translate(table)
-
-
-def _compare(one: str, other: str) -> int:
-    return (one > other) - (one < other)
 
 
 def _codepoints_to_string(codes: list[Atom]) -> str:
@@ -581,11 +569,11 @@ STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lower-case": str.lower,
     "upper-case": str.upper,
     "translate": _translate,
-    "substring": _substring,
+    "substring": lambda text, *span: text[_span(len(text), *span)],
     "substring-before": _substring_before,
-    "substring-after": _substring_after,
+    "substring-after": lambda text, part: text.partition(part)[2] if part else text,
     "string-length": len,
-    "compare": _compare,
+    "compare": lambda one, other: (one > other) - (one < other),
     "codepoints-to-string": _codepoints_to_string,
 }
 
@@ -732,10 +720,6 @@ def _sum(atoms: list[Atom], zero: Any = _DEFAULT) -> Any:
     return [] if zero is None else zero
 
 
-def _avg(atoms: list[Atom]) -> Any:
-    return arithmetic("div", _added(atoms), len(atoms)) if atoms else []
-
-
 def _check_ordered(values: list[Atom]) -> None:
     """FORG0006 for values of which none is the least: of types without order, or of several."""
     types = {value.type for value in values if isinstance(value, Opaque)}
@@ -794,7 +778,7 @@ NUMBER_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": _of_its_type(_toward(floor, ROUND_FLOOR)),
     "ceiling": _of_its_type(_toward(ceil, ROUND_CEILING)),
     "sum": _sum,
-    "avg": _avg,
+    "avg": lambda atoms: arithmetic("div", _added(atoms), len(atoms)) if atoms else [],
     "min": _extreme(-1),
     "max": _extreme(1),
 }
@@ -883,10 +867,6 @@ def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> li
     return [*items[:place], *inserted, *items[place:]]
 
 
-def _remove(items: list[Item], position: Any) -> list[Item]:
-    return [item for place, item in enumerate(items, 1) if place != position]
-
-
 def _of_length(code: str, least: int, most: int | None) -> Callable[[list[Item]], list[Item]]:
     def checked(items: list[Item]) -> list[Item]:
         if len(items) < least or (most is not None and len(items) > most):
@@ -954,7 +934,7 @@ SEQUENCE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tail": lambda items: list(items[1:]),
     "subsequence": _subsequence,
     "insert-before": _insert_before,
-    "remove": _remove,
+    "remove": lambda items, at: [item for place, item in enumerate(items, 1) if place != at],
     "data": list,
     "zero-or-one": _of_length("FORG0003", 0, 1),
     "one-or-more": _of_length("FORG0004", 1, None),
@@ -1046,7 +1026,8 @@ def _of_times(name: str, arguments: list[Any]) -> Value:
         number = moment.seconds if part == "seconds" else getattr(moment.local, part[:-1])
         return [number]
     if part == "timezone":
-        return [] if moment.offset is None else [_zone_duration(moment.offset)]
+        zone = moment.offset
+        return [] if zone is None else [duration("xs:dayTimeDuration", 0, Decimal(60 * zone))]
     if name == "dateTime":
         time = _wanted(others[0], Temporal)
         zones = {zone for zone in (moment.offset, time.offset) if zone is not None}
@@ -1096,10 +1077,6 @@ def _wanted(atom: Any, kind: type[Any]) -> Any:
         given = "nothing" if atom is None else type_name(atom)
         raise DynamicError("XPTY0004", f"{given} is of another type than is wanted")
     return atom
-
-
-def _zone_duration(minutes: int) -> Opaque:
-    return duration("xs:dayTimeDuration", 0, Decimal(60 * minutes))
 
 
 def _minutes(zone: Atom) -> int:
@@ -1249,14 +1226,6 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
 # -- functions of the whole value
 
 
-def _boolean(evaluator: Evaluator, value: Value) -> Value:
-    return [effective_boolean(value)]
-
-
-def _not(evaluator: Evaluator, value: Value) -> Value:
-    return [not _boolean(evaluator, value)[0]]
-
-
 def _named(part: str) -> Callable[..., Value]:
     def name_of(evaluator: Evaluator, value: Value) -> Value:
         if len(value) > 1 and evaluator.strict:
@@ -1315,8 +1284,8 @@ def _current(type_: str) -> Callable[[Evaluator], Value]:
 
 _ABOUT_MESSAGES: dict[str, Callable[..., Value]] = {
     **{name: _current(type_) for name, type_ in CURRENT.items()},
-    "not": _not,
-    "boolean": _boolean,
+    "not": lambda _, value: [not effective_boolean(value)],
+    "boolean": lambda _, value: [effective_boolean(value)],
     "name": _named("name"),
     "local-name": _named("local-name"),
     "namespace-uri": _named("namespace-uri"),

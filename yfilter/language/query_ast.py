@@ -276,12 +276,13 @@ class LeafCondition(NamedTuple):
 
     def compared(self, operator: Operator, value: str | Number) -> LeafCondition | None:
         """The leaf compared with a constant; None for one that is no xs:double."""
-        if not isinstance(value, str) and isnan(_double(value)):
+        if not isinstance(value, str) and isnan(double_of(value)):
             return None
         return self._replace(operator=operator, value=value)
 
 
-def _double(value: Number) -> float:
+def double_of(value: Number) -> float:
+    """The nearest xs:double; NaN beyond all of them."""
     try:
         return float(value)
     except OverflowError:

@@ -320,10 +320,6 @@ _NO_NUMBERS = (ItemKind.STRING, ItemKind.BOOLEAN)
 _BESIDE_MOMENTS = TEMPORAL | ItemKind.OTHER  # a duration goes with a date, a date less a date
 
 
-def _word(kinds: Kinds) -> str:
-    return _OPERATOR_WORDS[kinds]
-
-
 _OPERATOR_WORDS = {
     ItemKind.STRING: "string",
     ItemKind.NUMBER: "number",
@@ -738,7 +734,9 @@ class QueryParser(TokenParser):
             kinds = self.kinds_of(current)
             while (slash := self.lexer.peek()).text in _SLASHES:
                 self.lexer.take()
-                self._check_navigable(kinds, slash)
+                if kinds and not kinds & NODES:
+                    what = f"{slash} needs nodes, this is a value"
+                    raise self.refusal("type", what, slash.offset)
                 current, kinds = self._next_step(current, kinds, slash.text == "//")
         return current
 
@@ -947,10 +945,6 @@ class QueryParser(TokenParser):
             "unbound-variable", f"the variable ${token.text} is not bound", token.offset, known
         )
 
-    def _check_navigable(self, kinds: Kinds, token: Token) -> None:
-        if kinds and not kinds & NODES:
-            raise self.refusal("type", f"{token} needs nodes, this is a value", token.offset)
-
     def _step(self, kinds: Kinds, descendant: bool) -> ast.LocationStep:
         token = self.lexer.peek()
         self._count_steps(1, token)
@@ -1155,7 +1149,11 @@ class QueryParser(TokenParser):
         each operand, not one for each level, since profiles may be nested deeply)."""
         start = self.lexer.peek()
         left = self._unary() if start.text in ("-", "+") else self._mapped()
-        while self.lexer.peek().is_symbol("=>") and self._calls(self.lexer.peek_second()):
+        while (
+            self.lexer.peek().is_symbol("=>")
+            and (name := self.lexer.peek_second()).kind is TokenKind.NAME
+            and self.lexer.after(name).is_symbol("(")
+        ):
             self.lexer.take()
             left = self.arrow_call(left)
         if self.lexer.peek().text in _TYPE_OPERATORS:
@@ -1179,9 +1177,6 @@ class QueryParser(TokenParser):
             if level in (COMPARISON_LEVEL, RANGE_LEVEL):
                 self._refuse_another(level)
         return left
-
-    def _calls(self, token: Token) -> bool:
-        return token.kind is TokenKind.NAME and self.lexer.after(token).is_symbol("(")
 
     def _mapped(self) -> ast.Expression:
         """A path, or several with ``!`` between them."""
@@ -1343,7 +1338,7 @@ class QueryParser(TokenParser):
             for kinds, beside in ((one, other), (other, one)):
                 is_moment = bool(kinds & TEMPORAL) and not kinds & ~TEMPORAL
                 if kinds in _NO_NUMBERS or (is_moment and not beside & _BESIDE_MOMENTS):
-                    what = f"'{text}' cannot reckon with a {_word(kinds)}"
+                    what = f"'{text}' cannot reckon with a {_OPERATOR_WORDS[kinds]}"
                     wanted = "a number, or number(…) around the string"
                     raise self.refusal("type", what, operator.offset, wanted)
         elif one and other:
@@ -1361,16 +1356,12 @@ class QueryParser(TokenParser):
             wanted = "number(…) around the string, or quotation marks around the number"
             raise self.refusal("type", what, start.offset, wanted)
         if not one & other and not kinds & ~ATOMS and kinds in _PAIRS_OF_KINDS:
-            what = f"a {_word(one)} is compared with a {_word(other)}"
+            what = f"a {_OPERATOR_WORDS[one]} is compared with a {_OPERATOR_WORDS[other]}"
             wanted = "a conversion, such as xs:date(…), around one of them"
             raise self.refusal("type", what, start.offset, wanted)
 
-    def refuse_operator(self) -> None:
-        """Refuses what follows a complete condition and is an operator elsewhere."""
-        token = self.lexer.peek()
-        self.refuse_misspelt(token)
-
     def refuse_misspelt(self, token: Token) -> None:
+        """Refuses an operator of other languages."""
         if token.kind is TokenKind.SYMBOL and token.text in _MISSPELT:
             raise self.refusal(
                 "syntax", f"'{token.text}' is not an operator", token.offset, _MISSPELT[token.text]
@@ -1503,7 +1494,7 @@ class QueryParser(TokenParser):
         if token.kind is not TokenKind.SYMBOL and self.lexer.peek_second().text in _CLOSING:
             return self._first_step(token)  # PERF: an operand alone, as most arguments are
         found = self.binary(0)
-        self.refuse_operator()
+        self.refuse_misspelt(self.lexer.peek())
         return found
 
     def primary(self) -> ast.Expression | None:
@@ -1514,7 +1505,7 @@ class QueryParser(TokenParser):
         if token.kind is TokenKind.NUMBER:
             return self._number(self.lexer.take())
         if token.kind is TokenKind.NAME:
-            if self._is_call(token):
+            if self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS:
                 return self.user_call() or self._call()
             return self.construction()
         if token.text == "(":
@@ -1670,9 +1661,6 @@ class QueryParser(TokenParser):
 
     # -- function calls
 
-    def _is_call(self, token: Token) -> bool:
-        return self.lexer.peek_second().is_symbol("(") and token.text not in _NOT_CALLS
-
     def arrow_call(self, first: ast.Expression) -> ast.Expression:
         return self.user_call((first,)) or self._call((first,))
 
@@ -1747,13 +1735,10 @@ class QueryParser(TokenParser):
         self, token: Token, argument: ast.Expression, name: str, signature: Signature, index: int
     ) -> None:
         expected = signature.argument(index)
-        if not self._is_accepted(self.kinds_of(argument), _ACCEPTED[expected]):
+        kinds = self.kinds_of(argument)  # none of the empty sequence, which is accepted always
+        if kinds and not kinds & _ACCEPTED[expected]:
             what = f"argument {index + 1} of {name}() is of the wrong type"
             raise self.refusal("type", what, token.offset, expected.value)
-
-    def _is_accepted(self, kinds: Kinds, accepted: Kinds) -> bool:
-        """Whether a value can be of the right kind; the empty sequence always is."""
-        return not kinds or bool(kinds & accepted)
 
     def _check_pattern(self, name: str, place: Token, arguments: list[ast.Expression]) -> None:
         """What is a literal is looked at here, all else where its value is known."""
@@ -2019,7 +2004,8 @@ class QueryParser(TokenParser):
                 parts.text(text[position + 9 : end], verbatim=True)
                 position = end + 3
             elif match[0] == "<":
-                parts.expression(self._nested_constructor(position))
+                self.lexer.offset = position
+                parts.expression(self.direct_constructor())
                 position = self.lexer.offset
             else:
                 count = len(parts.parts)
@@ -2027,10 +2013,6 @@ class QueryParser(TokenParser):
                 if len(parts.parts) > count and not isinstance(parts.parts[-1], str):
                     self._check_attribute_place(parts, match.start())
         raise self.refusal("syntax", f"<{tag}> is not closed", opened, f"</{tag}>")
-
-    def _nested_constructor(self, position: int) -> ast.Constructor | ast.Markup:
-        self.lexer.offset = position
-        return self.direct_constructor()
 
     def direct_constructor(self) -> ast.Constructor | ast.Markup:
         """An element, a comment or a processing instruction; the next token is its ``<``."""
@@ -2085,14 +2067,10 @@ class QueryParser(TokenParser):
     def _check_attribute_place(self, parts: _Parts, offset: int) -> None:
         """Attributes of a message become attributes, so they come before all other content."""
         last = parts.parts[-1]
-        if not isinstance(last, str) and self._is_attribute(last):
-            if not parts.is_filled:
-                return
+        is_attribute = not isinstance(last, str) and self.kinds_of(last) == ItemKind.ATTRIBUTE
+        if is_attribute and parts.is_filled:
             what = "an attribute after other content of the element"
             raise self.refusal("type", what, offset, "the attribute first, or string(…) around it")
-
-    def _is_attribute(self, part: str | ast.Expression) -> bool:
-        return not isinstance(part, str) and self.kinds_of(part) == ItemKind.ATTRIBUTE
 
     def _after_end_tag(self, tag: str, position: int) -> int:
         name, end = self._tag_name(position + 2, f"</{tag}>")
@@ -2115,8 +2093,9 @@ class QueryParser(TokenParser):
         token = self.lexer.peek()
         if not self._begins(token):
             return None
-        if token.text in _AS_THEY_ARE:
-            return self._in_braces()
+        if token.text in _AS_THEY_ARE:  # ``ordered { … }``: nothing here may have another order
+            with self.nested(self.lexer.take()):
+                return self.enclosed()
         if token.text in _COMPUTED_LEFT_OUT:
             raise self.unsupported(f"{token.text} {{ }} is", token, "the expression alone")
         with self.nested(self.lexer.take()):
@@ -2133,17 +2112,6 @@ class QueryParser(TokenParser):
             parts = () if content == ast.EMPTY else (content,)
             return ast.Constructor(name, (), tuple(declarations.items()), parts)
         return ast.Computed(kind, name, content, namespaces)
-
-    def _in_braces(self) -> ast.Expression:
-        """``ordered { … }``: nothing here may have another order."""
-        with self.nested(self.lexer.take()):
-            return self.enclosed()
-
-    def _written_prefixes(self) -> Iterator[tuple[str, str]]:
-        while self.takes(","):
-            prefix = self.expect_string("a prefix")
-            self.expect(",")
-            yield prefix, self.expect_string("a namespace")
 
     def _check_name(self, token: Token) -> None:
         """Refuses several values, unless they say what prefixes mean."""
@@ -2181,7 +2149,11 @@ class QueryParser(TokenParser):
             place = self.lexer.peek()
             name = self.expression()
             self._check_name(token)
-            written = tuple(self._written_prefixes())
+            written: _Namespaces = ()
+            while self.takes(","):
+                prefix = self.expect_string("a prefix")
+                self.expect(",")
+                written = (*written, (prefix, self.expect_string("a namespace")))
             self.expect("}", " or an operator")
             if isinstance(name, ast.Literal):
                 outer = self.scope

@@ -29,7 +29,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from math import isnan
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -79,7 +78,7 @@ def literal_test(relation: ast.Operator, values: list[Any]) -> op.ValueTest | No
         return _text_test(relation, texts)
     if texts or len(values) > 1:
         return None
-    number = _double(values[0])
+    number = ast.double_of(values[0])
     return None if isnan(number) else op.NumberTest(relation, number)
 
 
@@ -89,13 +88,6 @@ def _text_test(relation: ast.Operator, texts: list[str]) -> op.ValueTest | None:
             return op.EqualTo(texts[0], relation is ast.Operator.EQ)
         return op.Ordered(relation, texts[0])
     return op.OneOf(text.encode() for text in texts) if relation is ast.Operator.EQ else None
-
-
-def _double(value: int | Decimal | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("nan")
 
 
 def position_of(scratch: op.Scratch, predicate: ast.Expression) -> op.Position | None:
@@ -294,7 +286,7 @@ class Compiler:
             return self._about(*expression)
         operator = self.operator(expression)
         if _is_shared(expression):
-            return op.OncePerMessage(self._scratch, operator)
+            return op.OncePerMessage(operator)
         if _is_aggregate(expression):  # each number that it is compared with asks for it
             return op.Remembered(self._scratch, operator, users=2)
         return operator
@@ -302,7 +294,7 @@ class Compiler:
     def _about(self, expression: ast.Expression, variable: str, is_part: bool) -> op.Operator:
         if is_part:
             scope = {variable: self._scratch.binding}
-            return returns.BindingPart(self.operator(expression, scope))
+            return returns.BindingPart(self._scratch, self.operator(expression, scope))
         if not variable:
             return op.Remembered(self._scratch, self.operator(expression))
         node = self._variable()
@@ -394,7 +386,7 @@ class Compiler:
             if here is self.nowhere and self._strict:
                 raise NotCompiled
             if self._strict and (isinstance(here, op.ItemVariable) or self._is_apart):
-                origin, source = op.FROM_NODES, op.RootHere(self._scratch, here)
+                origin, source = op.FROM_NODES, op.RootHere(self._scratch, *filter(None, (here,)))
         elif expression.origin is ast.Origin.VARIABLE:
             bound = scope.get(expression.variable)
             said = self._lets.get(id(bound))
@@ -462,7 +454,7 @@ class Compiler:
                 return op.Each(self._as_nodes(left, scope), of_each)
             case ast.FunctionCall("root", arguments):
                 (argument,) = arguments or (ast.DOT,)
-                return op.RootOf(self._nodes(argument, scope))
+                return op.RootOf(self._scratch, self._nodes(argument, scope))
             case ast.UserCall() if self._is_shared(expression):
                 once = self._holder.shared(expression)
                 if isinstance(once, op.OncePerMessage) and isinstance(once.operand, op.Nodes):
@@ -612,7 +604,7 @@ class Compiler:
                     wanted = (right.name == "true") == (relation is ast.Operator.EQ)
                     return op.SomeValue(self.path(left, scope), op.TrueOrFalse(wanted))
             elif relation is ast.Operator.EQ and (parts := _of_union(left, right)):
-                return op.Both(self._conditions(parts, scope), some=True)
+                return op.Both(self._scratch, self._conditions(parts, scope), some=True)
             else:
                 return op.PathJoin(self.path(left, scope), relation, self.path(right, scope))
         except (NotCompiled, ValueError):
@@ -667,24 +659,30 @@ class Compiler:
                 text = arguments[0] if arguments else ast.DOT
         return op.FirstValue(self.path(text, scope), test)
 
-    def _and(self, expression: ast.And, scope: Scope) -> op.Operator:
-        return op.Both(self._conditions(expression.parts, scope))
-
-    def _or(self, expression: ast.Or, scope: Scope) -> op.Operator:
-        return op.Both(self._conditions(expression.parts, scope), some=True)
+    def _junction(self, expression: ast.And | ast.Or, scope: Scope) -> op.Operator:
+        parts = self._conditions(expression.parts, scope)
+        return op.Both(self._scratch, parts, isinstance(expression, ast.Or))
 
     def _quantified(self, expression: ast.Quantified, scope: Scope) -> op.Operator:
         (name, source), *others = expression.bindings
         asked = expression if self._strict else expression.as_condition()
         if asked is not expression:
             compiled = self.operator(asked, scope)
-            return compiled if isinstance(asked, ast.Comparison) else op.Not(op.Not(compiled))
+            return (
+                compiled
+                if isinstance(asked, ast.Comparison)
+                else op.Not(self._scratch, op.Not(self._scratch, compiled))
+            )
         rest: ast.Expression = expression.condition
         if others:
             rest = ast.Quantified(expression.every, tuple(others), expression.condition)
         if source == ast.DOT and name not in rest.free_variables():
             inner = self._part(rest, scope)
-            return op.Not(op.Not(inner)) if self._strict else op.Guarded(inner)
+            return (
+                op.Not(self._scratch, op.Not(self._scratch, inner))
+                if self._strict
+                else op.Guarded(self._scratch, inner)
+            )
         outer = op.Variable()
         around = scope if "." in scope else {**scope, f".{name}": outer}
         try:
@@ -771,7 +769,7 @@ class Compiler:
         if isinstance(clause, ast.WhereClause):
             rest = self._tuples(tuple(others), scope, end)
             condition = self._part(clause.condition, scope)
-            return self._tried(op.Chosen(condition, rest, op.Constant([])))
+            return self._tried(op.Chosen(condition, rest, op.Constant(self._scratch, [])))
         is_let = isinstance(clause, ast.LetClause)
         value = clause.value if isinstance(clause, ast.LetClause) else clause.path
         if isinstance(clause, ast.ForClause) and not (clause.position or self._strict):
@@ -829,7 +827,7 @@ class Compiler:
         is_of_any_name = type_.test in (None, ast.ANY_NAME)
         is_node_type = type_.kind in _NODE_TYPES and is_of_any_name
         if not isinstance(operator, op.Nodes) or not is_node_type:
-            return op.Declared(self._scratch, operator, type_)
+            return op.Declared(operator, type_)
         kinds = (type_.kind is kind for kind in _NODE_TYPES[:2])
         least, most = type_.occurrence in ("", "+"), 1 if type_.occurrence in ("", "?") else _MANY
         return op.OfKind(operator, *kinds, least, most)
@@ -874,7 +872,9 @@ class Compiler:
         operator = self._declared(made, declared.result)
         for variable, source in reversed(parameters):
             binding = op.Let(self._scratch, variable, source, operator)
-            operator = op.LetNodes(binding) if isinstance(operator, op.Nodes) else binding
+            operator = (
+                op.LetNodes(self._scratch, binding) if isinstance(operator, op.Nodes) else binding
+            )
         return operator
 
     def _no_context(self) -> items.NoContext:
@@ -891,7 +891,7 @@ class Compiler:
             arguments = (ast.DOT,)
         match name, arguments:
             case "true" | "false", ():
-                return op.Constant([name == "true"])
+                return op.Constant(self._scratch, [name == "true"])
             case "not" | "empty" | "boolean" | "exists", (operand,):
                 return self._truth(name, operand, scope)
         made = op.ToDecimal if name == "xs:decimal" else op.Call
@@ -935,7 +935,7 @@ class Compiler:
                     return op.SomeValue(self.path(found.source, scope), has_words)
                 except NotCompiled:
                     operand = self._part(found.source, scope)
-                    return op.SomeString(self._scratch, operand, has_words)
+                    return op.SomeString(operand, has_words)
         if name == "count":
             return op.CountOf(self.path(arguments[0], scope))
         if (tested := _tested(name, arguments)) is not None:
@@ -948,10 +948,10 @@ class Compiler:
             inner = self._part(operand, scope)
         asked = inner.operand if isinstance(inner, op.OncePerMessage) else inner
         if name in ("exists", "empty") and not isinstance(asked, op.Nodes):
-            inner = op.Exists(inner)
+            inner = op.Exists(self._scratch, inner)
         if name in ("not", "empty"):
-            return op.Not(inner)
-        return op.Not(op.Not(inner))
+            return op.Not(self._scratch, inner)
+        return op.Not(self._scratch, op.Not(self._scratch, inner))
 
     def _is_any_text(self, text: ast.Expression, scope: Scope) -> op.Operator | None:
         """Whether a text that a function makes has any characters; None for others."""
@@ -991,7 +991,7 @@ class Compiler:
             case "|" | "intersect" | "except", _:
                 return self.path(expression, scope)
             case "to", (ast.Literal(1), ast.FunctionCall("count", (counted,))):
-                return op.Places(self.path(counted, scope))
+                return op.Places(self._scratch, self.path(counted, scope))
             case "is" | "<<" | ">>", (one, other):
                 return op.NodeComparison(
                     name, self._as_nodes(one, scope), self._as_nodes(other, scope)
@@ -1009,7 +1009,7 @@ class Compiler:
         operand = self._part(expression.operand, scope)
         if expression.treat:
             return items.Treated(self._scratch, operand, expression)
-        return op.OfType(self._scratch, operand, expression.type)
+        return op.OfType(operand, expression.type)
 
     def _typeswitch(self, expression: ast.Typeswitch, scope: Scope) -> op.Operator:
         cases = []
@@ -1034,7 +1034,7 @@ class Compiler:
     def _piece(self, expression: ast.Part, scope: Scope) -> op.Operator:
         element = scope[expression.variable]
         made = self.operator(expression.expression, {ast.PART_VARIABLE: element})
-        return returns.PartOf(self._scratch, element, expression.digest, made)
+        return returns.PartOf(element, expression.digest, made)
 
     def _transform(self, expression: ast.Transform, scope: Scope) -> op.Operator:
         copies = []
@@ -1052,14 +1052,11 @@ class Compiler:
         target = self._part(expression.target, scope)
         return items.Update(self._scratch, expression.kind, target, source)
 
-    def _sequence(self, expression: ast.Sequence, scope: Scope) -> op.Operator:
+    def _sequence(self, expression: ast.Literal | ast.Sequence, scope: Scope) -> op.Operator:
         values = literals(expression)
-        if values is not None:
-            return op.Constant(values)
-        return op.Joined(self._scratch, self._conditions(expression.parts, scope))
-
-    def _literal(self, expression: ast.Literal, scope: Scope) -> op.Operator:
-        return op.Constant([expression.value])
+        if values is not None or isinstance(expression, ast.Literal):
+            return op.Constant(self._scratch, values)
+        return op.Joined(self._scratch, *self._conditions(expression.parts, scope))
 
     # -- constructors and results
 
@@ -1076,8 +1073,8 @@ class Compiler:
             operator = self._constructed_part(part, scope)
             parts[id(part)] = operator
             if isinstance(operator, returns.ElementOf) and isinstance(part, ast.Constructor):
-                parts.update(operator.items_of.parts)  # it is written with this one
-            return returns.Decisive(operator) if id(part) in decisive else operator
+                parts.update(operator.operand.parts)  # it is written with this one
+            return returns.Decisive(self._scratch, operator) if id(part) in decisive else operator
 
         values = [[compiled(part) for part in value] for _, value in expression.attributes]
         content = [compiled(part) for part in expression.content]
@@ -1108,7 +1105,7 @@ class Compiler:
             parts[id(name)] = self._part(name, scope)
         made = items.Constructed(self._scratch, self._depth, expression, parts)
         if expression.kind is ast.NodeKind.TEXT:
-            return returns.TextOf(content, made)
+            return returns.TextOf(self._scratch, made, content)
         is_attribute = expression.kind is ast.NodeKind.ATTRIBUTE
         if is_attribute and isinstance(name, QualifiedName) and not name.namespace:
             return returns.AttributeOf(name, [content], made)
@@ -1200,10 +1197,10 @@ _COMPILED: dict[type, Callable[[Compiler, Any, Scope], op.Operator]] = {
     ast.PathExpression: Compiler._path_operator,
     ast.Mapped: Compiler._mapped,
     ast.SimpleMap: Compiler._simple_map,
-    ast.Literal: Compiler._literal,
+    ast.Literal: Compiler._sequence,
     ast.Comparison: Compiler._comparison,
-    ast.And: Compiler._and,
-    ast.Or: Compiler._or,
+    ast.And: Compiler._junction,
+    ast.Or: Compiler._junction,
     ast.Operation: Compiler._operation,
     ast.Sequence: Compiler._sequence,
     ast.Conditional: Compiler._conditional,

@@ -50,12 +50,11 @@ class Treated(op.Evaluated):
 
     def __init__(self, scratch: op.Scratch, operand: op.Operator, typed: ast.Typed) -> None:
         super().__init__(scratch, (operand,))
-        self._operand = operand
         self._type = typed.type
         self._code = "XPTY0004" if typed.declared else "XPDY0050"
 
     def evaluate(self, node: int) -> Value:
-        value: Value = self._operand.value_at(node)
+        value: Value = self.operand.value_at(node)
         if not is_of_type(self.scratch.evaluator(), value, self._type):
             raise DynamicError(self._code, "a value of another type than the one declared")
         return value
@@ -73,11 +72,10 @@ class Typeswitch(op.Evaluated):
     def __init__(self, scratch: op.Scratch, operand: op.Operator, cases: Sequence[Case]) -> None:
         bound = [case.variable for case in cases]
         super().__init__(scratch, (operand, *(case.result for case in cases)), bound)
-        self._operand = operand
         self._cases = cases
 
     def evaluate(self, node: int) -> Value:
-        value = self._operand.value_at(node)
+        value = self.operand.value_at(node)
         evaluator = self.scratch.evaluator()
         for types, variable, result in self._cases:
             if not types or any(is_of_type(evaluator, value, type_) for type_ in types):

@@ -120,6 +120,7 @@ cdef class Scratch:
     cdef int turn(self, int base) except -1
     cdef int tidy(self, int base) except -1
     cdef int look_at(self, long long node) except -1
+    cdef int look_at_octets(self, bytes octets) except -1
     cdef int _behind_target(self, int first, int last) except -1
     cdef str text(self, long long node)
     cdef double number(self) except? -1
@@ -185,6 +186,10 @@ cdef class Keys:
 
 
 cdef class Operator:
+    cdef readonly Scratch scratch
+    cdef readonly Operator operand
+    cdef Operator other
+    cdef tuple parts
     cdef public bint is_costly
     cdef public bint uses_context
     cdef public bint is_double

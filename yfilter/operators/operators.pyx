@@ -687,6 +687,12 @@ cdef class Scratch:
             self.last = columns.text_offset[columns.within_last[number]]
         return 0
 
+    cdef int look_at_octets(self, bytes octets) except -1:
+        """The same of a string that is no node's."""
+        self.octets, self.first, self.last = octets, 0, len(octets)
+        self.is_untyped = False
+        return 0
+
     cdef int _behind_target(self, int first, int last) except -1:
         """Where the data of a processing instruction begins, which stands behind its target."""
         cdef int space = self.octets.find(b" ", first, last)
@@ -871,15 +877,23 @@ cdef class OneOf(ValueTest):
         return scratch.octets[scratch.first : scratch.last] in self.values
 
 
-cdef class Ordered(ValueTest):
+cdef class TextTest(ValueTest):
+    """A test about a text."""
+
+    cdef bytes _octets
+
+    def __init__(self, text: str) -> None:
+        self._octets = text.encode()
+
+
+cdef class Ordered(TextTest):
     """Before or after a text: ``<``, ``<=``, ``>`` or ``>=``."""
 
     cdef int _operator
-    cdef bytes _octets
 
     def __init__(self, relation: Relation, text: str) -> None:
+        super().__init__(text)
         self._operator = RELATIONS[relation]
-        self._octets = text.encode()
 
     cdef bint accepts(self, Scratch scratch) except -1:
         value = scratch.octets[scratch.first : scratch.last]
@@ -907,33 +921,18 @@ cdef class NumberTest(ValueTest):
         return compares(value, self._operator, self.number)
 
 
-cdef class Contains(ValueTest):
-    cdef bytes _octets
-
-    def __init__(self, text: str) -> None:
-        self._octets = text.encode()
-
+cdef class Contains(TextTest):
     cdef bint accepts(self, Scratch scratch) except -1:
         cdef int found = scratch.octets.find(self._octets, scratch.first, scratch.last)
         return found >= 0
 
 
-cdef class StartsWith(ValueTest):
-    cdef bytes _octets
-
-    def __init__(self, text: str) -> None:
-        self._octets = text.encode()
-
+cdef class StartsWith(TextTest):
     cdef bint accepts(self, Scratch scratch) except -1:
         return scratch.octets.startswith(self._octets, scratch.first, scratch.last)
 
 
-cdef class EndsWith(ValueTest):
-    cdef bytes _octets
-
-    def __init__(self, text: str) -> None:
-        self._octets = text.encode()
-
+cdef class EndsWith(TextTest):
     cdef bint accepts(self, Scratch scratch) except -1:
         return scratch.octets.endswith(self._octets, scratch.first, scratch.last)
 
@@ -1013,15 +1012,8 @@ cdef class Within(ValueTest):
         return self._before + value + self._after in self._text
 
 
-cdef class LengthTest(ValueTest):
+cdef class LengthTest(NumberTest):
     """The number of characters compares so with a number."""
-
-    cdef int _operator
-    cdef double _number
-
-    def __init__(self, relation: Relation, number: float) -> None:
-        self._operator = RELATIONS[relation]
-        self._number = number
 
     cdef bint accepts(self, Scratch scratch) except -1:
         cdef const unsigned char* octets = scratch.octets
@@ -1029,7 +1021,7 @@ cdef class LengthTest(ValueTest):
         cdef int count = 0
         for i in range(scratch.first, scratch.last):
             count += octets[i] & 0xC0 != 0x80
-        return compares(count, self._operator, self._number)
+        return compares(count, self._operator, self.number)
 
 
 cdef class Spelled(ValueTest):
@@ -1054,9 +1046,7 @@ cdef class Spelled(ValueTest):
             else:
                 scratch.visit(size >> 6)
                 made = _made(self._functions, value)
-            scratch.octets = made
-            scratch.first = 0
-            scratch.last = len(made)
+            scratch.look_at_octets(made)
         scratch.is_untyped = False
         return self._test.accepts(scratch)
 
@@ -1505,7 +1495,9 @@ cdef class Output:
 
 
 cdef class Operator:
-    """``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
+    """``parts``: the operators that it asks; ``operand`` and ``other`` are the first two, or None.
+
+    ``is_costly``: its answer for a node is worth remembering.  ``uses_context``: it depends on
     the context node.  ``free``: the variables bound around it that it depends on.  ``is_truth``:
     what its value is, it has a truth value.
 
@@ -1513,8 +1505,11 @@ cdef class Operator:
     it; that is all of its value if it ``is_double``, or ``is_integer``, a small one.
     """
 
-    def __init__(self, parts: Iterable[Operator] = ()) -> None:
-        parts = tuple(parts)
+    def __init__(self, scratch: Scratch, *parts: Operator) -> None:
+        self.scratch = scratch
+        self.parts = parts
+        self.operand = parts[0] if parts else None
+        self.other = parts[1] if len(parts) > 1 else None
         self.is_costly = any(part.is_costly for part in parts)
         self.uses_context = any(part.uses_context for part in parts)
         self.is_double = self.is_integer = self.is_number = False
@@ -1613,6 +1608,49 @@ cdef class Exact(Operator):
         cdef int known = self.exact(node, &digits, &places)
         found[0] = <double>digits / <double>_tens[places]
         return known
+
+
+cdef class Several(Exact):
+    """Its items are those of one operator behind those of another."""
+
+    cdef object value(self, long long node):
+        return self.each(node, False)
+
+    cdef object items(self, long long node):
+        return self.each(node, True)
+
+    cdef list each(self, long long node, bint is_of_atoms):
+        """The items, or their atomic values."""
+        raise NotImplementedError
+
+
+cdef class Passing(Exact):
+    """Its value is that of another operator, at the same node or another."""
+
+    cdef Operator passes_on(self, long long* node):
+        """The operator; the node is set to that at which it is asked."""
+        raise NotImplementedError
+
+    cdef object value(self, long long node):
+        return self.passes_on(&node).value(node)
+
+    cdef object items(self, long long node):
+        return self.passes_on(&node).items(node)
+
+    cdef bint holds(self, long long node) except -1:
+        return self.passes_on(&node).holds(node)
+
+    cdef bint number(self, long long node, double* found) except -1:
+        return self.passes_on(&node).number(node, found)
+
+    cdef int exact(self, long long node, long long* digits, int* places) except -1:
+        return (<Exact>self.passes_on(&node)).exact(node, digits, places)
+
+    cdef int rough(self, long long node, double* found) except -1:
+        return (<Exact>self.passes_on(&node)).rough(node, found)
+
+    cdef int write(self, long long node, Output out) except -1:
+        return self.passes_on(&node).write(node, out)
 
 
 cdef bint _as_exact(Operator operand) except -1:
@@ -1843,20 +1881,18 @@ cdef class Row:
 cdef class Place(Operator):
     """``position()``, or ``last()`` if that is ``of_last``, of the context node."""
 
-    cdef Scratch _scratch
     cdef bint _of_last
 
     def __init__(self, scratch: Scratch, of_last: bool) -> None:
-        super().__init__()
-        self._scratch = scratch
+        super().__init__(scratch)
         self._of_last = of_last
         self.is_integer = self.is_number = True
 
     cdef object value(self, long long node):
-        return [self._scratch.size if self._of_last else self._scratch.position]
+        return [self.scratch.size if self._of_last else self.scratch.position]
 
     cdef bint number(self, long long node, double* found) except -1:
-        found[0] = self._scratch.size if self._of_last else self._scratch.position
+        found[0] = self.scratch.size if self._of_last else self.scratch.position
         return True
 
 
@@ -1864,7 +1900,6 @@ cdef class Position(Operator):
     """A predicate on the position of a node: ``position() relation number``, or, ``from_last``,
     ``position() relation last() - number``."""
 
-    cdef Scratch _scratch
     cdef int _relation
     cdef double _number
     cdef bint _from_last
@@ -1872,8 +1907,7 @@ cdef class Position(Operator):
     def __init__(
         self, scratch: Scratch, relation: Relation, number: float, from_last: bool = False
     ) -> None:
-        super().__init__()
-        self._scratch = scratch
+        super().__init__(scratch)
         self._relation = RELATIONS[relation]
         self._number = number
         self._from_last = from_last
@@ -1885,7 +1919,7 @@ cdef class Position(Operator):
         return <int>self._number if <int>self._number == self._number else 0
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef double number = scratch.size - self._number if self._from_last else self._number
         return compares(scratch.position, self._relation, number)
 
@@ -1893,18 +1927,10 @@ cdef class Position(Operator):
 cdef class Numbered(Operator):
     """A predicate whose value may be a number, which is a position."""
 
-    cdef Scratch _scratch
-    cdef Operator _operand
-
-    def __init__(self, scratch: Scratch, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._scratch = scratch
-        self._operand = operand
-
     cdef bint holds(self, long long node) except -1:
-        value = self._operand.value(node)
+        value = self.operand.value(node)
         if len(value) == 1 and is_number(value[0]):
-            return value[0] == self._scratch.position
+            return value[0] == self.scratch.position
         return effective_boolean(value)
 
 
@@ -1922,16 +1948,14 @@ class PathStep(NamedTuple):
 cdef class Targets(Operator):
     """A processing instruction has a target: ``processing-instruction("target")``."""
 
-    cdef Scratch _scratch
     cdef str _target
 
     def __init__(self, scratch: Scratch, target: str) -> None:
-        super().__init__()
-        self._scratch = scratch
+        super().__init__(scratch)
         self._target = target
 
     cdef bint holds(self, long long node) except -1:
-        return self._scratch.target(node) == self._target
+        return self.scratch.target(node) == self._target
 
 
 cdef class ItemVariable
@@ -1940,11 +1964,8 @@ cdef class ItemVariable
 cdef class Nodes(Operator):
     """Whatever selects nodes: they are pushed on the stack of the scratch."""
 
-    cdef Scratch scratch
-
-    def __init__(self, scratch: Scratch, parts: Iterable[Operator] = ()) -> None:
-        super().__init__(parts)
-        self.scratch = scratch
+    def __init__(self, scratch: Scratch, *parts: Operator) -> None:
+        super().__init__(scratch, *parts)
         self.is_truth = True
 
     cdef object value(self, long long node):
@@ -1992,15 +2013,13 @@ cdef class Nodes(Operator):
 cdef class OfKind(Nodes):
     """Nodes of a declared type, all elements or all attributes where that is asked."""
 
-    cdef Nodes _source
     cdef bint _elements, _attributes
     cdef long long _least, _most
 
     def __init__(
         self, source: Nodes, elements: bool, attributes: bool, least: int, most: int
     ) -> None:
-        super().__init__(source.scratch, (source,))
-        self._source = source
+        super().__init__(source.scratch, source)
         self._elements = elements
         self._attributes = attributes
         self._least = least
@@ -2008,7 +2027,7 @@ cdef class OfKind(Nodes):
 
     cdef int collect(self, long long node) except -1:
         cdef Scratch scratch = self.scratch
-        cdef int base = self._source.collect(node)
+        cdef int base = (<Nodes>self.operand).collect(node)
         cdef bint matches = self._least <= scratch.top - base <= self._most
         cdef int i
         for i in range(base, scratch.top):
@@ -2024,14 +2043,8 @@ cdef class OfKind(Nodes):
 cdef class RootOf(Nodes):
     """``root(node)``."""
 
-    cdef Nodes _source
-
-    def __init__(self, source: Nodes) -> None:
-        super().__init__(source.scratch, (source,))
-        self._source = source
-
     cdef int collect(self, long long node) except -1:
-        cdef int base = self._source.collect(node)
+        cdef int base = (<Nodes>self.operand).collect(node)
         if self.scratch.top > base + 1:
             raise DynamicError("XPTY0004", "root() takes one node")
         if self.scratch.top > base:
@@ -2042,12 +2055,10 @@ cdef class RootOf(Nodes):
 cdef class Combined(Nodes):
     """``a | b``, ``a intersect b``, ``a except b``; and ``a, b``, which is in no document order."""
 
-    cdef list _parts
     cdef str _name
 
-    def __init__(self, scratch: Scratch, name: str, parts: Sequence[Nodes]) -> None:
-        super().__init__(scratch, parts)
-        self._parts = list(parts)
+    def __init__(self, scratch: Scratch, name: str, parts: Iterable[Nodes]) -> None:
+        super().__init__(scratch, *parts)
         self._name = name
 
     cdef int collect(self, long long node) except -1:
@@ -2057,7 +2068,7 @@ cdef class Combined(Nodes):
         cdef int kept = base
         cdef int middle = base
         cdef int i, j
-        for part in self._parts:
+        for part in self.parts:
             middle = scratch.top
             part.collect(node)
             if self._name != ",":
@@ -2081,18 +2092,16 @@ cdef class Combined(Nodes):
 cdef class NodesOf(Nodes):
     """The items of an operator as nodes; an error with ``code`` where one is none."""
 
-    cdef Operator _operand
     cdef str _code
 
     def __init__(self, scratch: Scratch, operand: Operator, code: str = "XPTY0019") -> None:
-        super().__init__(scratch, (operand,))
-        self._operand = operand
+        super().__init__(scratch, operand)
         self._code = code
 
     cdef int collect(self, long long node) except -1:
         cdef Scratch scratch = self.scratch
         cdef int base = scratch.top
-        for item in self._operand.value(node):
+        for item in self.operand.value(node):
             if isinstance(item, Node):
                 scratch.push(scratch.number_of(item))
             elif isinstance(item, NODES):
@@ -2108,17 +2117,14 @@ cdef class RootHere(Nodes):
     """The document of a path from the message, within ``try``: an error where the context, which
     is an item of a variable or else a node, is in no document."""
 
-    cdef ItemVariable _context
-
-    def __init__(self, scratch: Scratch, context: ItemVariable | None) -> None:
-        super().__init__(scratch, () if context is None else (context,))
-        self._context = context
-        self.uses_context = context is None
+    def __init__(self, scratch: Scratch, *context: ItemVariable) -> None:
+        super().__init__(scratch, *context)
+        self.uses_context = not context
 
     cdef int collect(self, long long node) except -1:
         cdef Scratch scratch = self.scratch
-        if self._context is not None:
-            (item,) = self._context._items
+        if self.operand is not None:
+            (item,) = (<ItemVariable>self.operand)._items
             node = scratch.number_of(item) if isinstance(item, Node) else ROOT
             if isinstance(item, NODES) and not isinstance(item, Node):
                 node = -1
@@ -2131,17 +2137,15 @@ cdef class RootHere(Nodes):
 cdef class Selected(Nodes):
     """``(nodes)[predicate]``, where positions count among all nodes."""
 
-    cdef Nodes _source
     cdef tuple _predicates
 
     def __init__(self, source: Nodes, predicates: tuple[Operator, ...] = ()) -> None:
-        super().__init__(source.scratch, (source, *predicates))
-        self._source = source
+        super().__init__(source.scratch, source, *predicates)
         self._predicates = predicates
         self.uses_context = source.uses_context
 
     cdef int collect(self, long long node) except -1:
-        cdef int base = self._source.collect(node)
+        cdef int base = (<Nodes>self.operand).collect(node)
         _filter(self.scratch, self._predicates, base)
         return base
 
@@ -2149,21 +2153,17 @@ cdef class Selected(Nodes):
 cdef class Each(Nodes):
     """``left/(right)``: the nodes of ``right`` for each node of ``left``."""
 
-    cdef Nodes _left, _right
-
     def __init__(self, left: Nodes, right: Nodes) -> None:
-        super().__init__(left.scratch, (left, right))
-        self._left = left
-        self._right = right
+        super().__init__(left.scratch, left, right)
         self.uses_context = left.uses_context
 
     cdef int collect(self, long long node) except -1:
         cdef Scratch scratch = self.scratch
-        cdef int base = self._left.collect(node)
+        cdef int base = (<Nodes>self.operand).collect(node)
         cdef int end = scratch.top
         cdef int i
         for i in range(base, end):
-            self._right.collect(scratch.nodes[i])
+            (<Nodes>self.other).collect(scratch.nodes[i])
         for i in range(end, scratch.top):
             scratch.nodes[base + i - end] = scratch.nodes[i]
         scratch.top = base + scratch.top - end
@@ -2204,7 +2204,7 @@ cdef class Path(Nodes):
         self, scratch: Scratch, steps: list[PathStep], origin: int = FROM_CONTEXT,
         variable: Variable | None = None, source: Nodes | None = None
     ) -> None:
-        super().__init__(scratch, (part for step in steps for part in step.predicates))
+        super().__init__(scratch, *(part for step in steps for part in step.predicates))
         self._source = source
         self._origin = origin
         self._variable = Variable() if variable is None else variable
@@ -2944,8 +2944,8 @@ cdef int _filter(Scratch scratch, predicates, int base) except -1:
 cdef class Condition(Operator):
     """An operator that is true or false."""
 
-    def __init__(self, parts: Iterable[Operator] = ()) -> None:
-        super().__init__(parts)
+    def __init__(self, scratch: Scratch, *parts: Operator) -> None:
+        super().__init__(scratch, *parts)
         self.is_truth = True
 
     cdef object value(self, long long node):
@@ -2959,8 +2959,8 @@ cdef class Constant(Exact):
     cdef double _number
     cdef object _exact
 
-    def __init__(self, items: Sequence[Atom]) -> None:
-        super().__init__()
+    def __init__(self, scratch: Scratch, items: Sequence[Atom]) -> None:
+        super().__init__(scratch)
         self._items = list(items)
         self._number = self.constant()
         self._exact = _exact_number(self._items[0]) if len(self._items) == 1 else None
@@ -2992,28 +2992,16 @@ cdef class Constant(Exact):
 
 
 cdef class Not(Condition):
-    cdef Operator _operand
-
-    def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._operand = operand
-
     cdef bint holds(self, long long node) except -1:
-        return not self._operand.holds(node)
+        return not self.operand.holds(node)
 
 
 cdef class Guarded(Condition):
     """A condition of which an error does not hold: ``some $v in . satisfies``."""
 
-    cdef Operator _operand
-
-    def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._operand = operand
-
     cdef bint holds(self, long long node) except -1:
         try:
-            return self._operand.holds(node)
+            return self.operand.holds(node)
         except DynamicError:
             return False
 
@@ -3021,18 +3009,18 @@ cdef class Guarded(Condition):
 cdef class Both(Condition):
     """``and``; with ``some``, ``or``."""
 
-    cdef list _parts
     cdef bint _wanted
 
-    def __init__(self, parts: Sequence[Operator], some: bool = False) -> None:
-        super().__init__(parts)
-        self._parts = list(parts)
+    def __init__(
+        self, scratch: Scratch, parts: Iterable[Operator], some: bool = False
+    ) -> None:
+        super().__init__(scratch, *parts)
         self._wanted = some
 
     cdef bint holds(self, long long node) except -1:
         cdef Operator part
         error: DynamicError | None = None
-        for part in self._parts:
+        for part in self.parts:
             try:
                 if part.holds(node) == self._wanted:
                     return self._wanted
@@ -3046,13 +3034,11 @@ cdef class Both(Condition):
 cdef class ValueCondition(Condition):
     """A path, and a test that is asked of values of its nodes."""
 
-    cdef Scratch _scratch
     cdef Path _path
     cdef ValueTest _test
 
     def __init__(self, path: Path, test: ValueTest) -> None:
-        super().__init__((path,))
-        self._scratch = path.scratch
+        super().__init__(path.scratch, path)
         self._path = path
         self._test = test
 
@@ -3067,26 +3053,20 @@ cdef class SomeValue(ValueCondition):
 cdef class SomeString(Condition):
     """A test accepts some string of a value; DynamicError where there is something else."""
 
-    cdef Scratch _scratch
-    cdef Operator _operand
     cdef ValueTest _test
 
-    def __init__(self, scratch: Scratch, operand: Operator, test: ValueTest) -> None:
-        super().__init__((operand,))
-        self._scratch = scratch
-        self._operand = operand
+    def __init__(self, operand: Operator, test: ValueTest) -> None:
+        super().__init__(operand.scratch, operand)
         self._test = test
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._scratch
-        texts = self._operand.items(node)
+        cdef Scratch scratch = self.scratch
+        texts = self.operand.items(node)
         for text in texts:
             if not isinstance(text, str):
                 raise DynamicError("XPTY0004", "a function takes strings")
         for text in texts:
-            scratch.octets = text.encode()
-            scratch.first = 0
-            scratch.last = len(scratch.octets)
+            scratch.look_at_octets(text.encode())
             if self._test.accepts(scratch):
                 return True
         return False
@@ -3100,11 +3080,10 @@ cdef class FirstValue(ValueCondition):
         self.is_costly |= isinstance(test, (Matches, Spelled))
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef long long found = self._path.first_node(node)
         if found == -1:
-            scratch.octets = b""
-            scratch.first = scratch.last = 0
+            scratch.look_at_octets(b"")
         else:
             scratch.look_at(found)
         return self._test.accepts(scratch)
@@ -3113,23 +3092,18 @@ cdef class FirstValue(ValueCondition):
 cdef class SomeNode(Condition):
     """A condition holds at some node; an error at any node is one of the whole."""
 
-    cdef Nodes _nodes
-    cdef Operator _condition
-
     def __init__(self, nodes: Nodes, condition: Operator) -> None:
-        super().__init__((nodes, condition))
-        self._nodes = nodes
-        self._condition = condition
+        super().__init__(nodes.scratch, nodes, condition)
         self.uses_context = nodes.uses_context
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._nodes.scratch
-        cdef int base = self._nodes.collect(node)
+        cdef Scratch scratch = self.scratch
+        cdef int base = (<Nodes>self.operand).collect(node)
         cdef bint found = False
         cdef int i
         for i in range(base, scratch.top):
             scratch.visit(1)
-            found |= self._condition.holds(scratch.nodes[i])
+            found |= self.other.holds(scratch.nodes[i])
         scratch.top = base
         return found
 
@@ -3138,7 +3112,7 @@ cdef class OnlyValue(ValueCondition):
     """A value comparison with a text: there is at most one node; DynamicError for several."""
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef int base = self._path.collect(node)
         cdef int count = scratch.top - base
         scratch.top = base
@@ -3160,18 +3134,15 @@ cdef class NodeComparison(Operator):
     missing."""
 
     cdef str _name
-    cdef Nodes _left, _right
 
     def __init__(self, name: str, left: Nodes, right: Nodes) -> None:
-        super().__init__((left, right))
+        super().__init__(left.scratch, left, right)
         self._name = name
-        self._left = left
-        self._right = right
 
     cdef object value(self, long long node):
-        cdef Scratch scratch = self._left.scratch
-        cdef int base = self._left.collect(node)
-        cdef int middle = self._right.collect(node)
+        cdef Scratch scratch = self.scratch
+        cdef int base = (<Nodes>self.operand).collect(node)
+        cdef int middle = (<Nodes>self.other).collect(node)
         cdef int top = scratch.top
         scratch.top = base
         if middle > base + 1 or top > middle + 1:
@@ -3187,38 +3158,30 @@ cdef class NodeComparison(Operator):
 cdef class Exists(Condition):
     """There is any item."""
 
-    cdef Operator _operand
-
-    def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._operand = operand
-
     cdef bint holds(self, long long node) except -1:
         cdef long long digits = 0
         cdef int places = 0
         cdef int found
-        if _as_exact(self._operand):
-            found = (<Exact>self._operand).exact(node, &digits, &places)
+        if _as_exact(self.operand):
+            found = (<Exact>self.operand).exact(node, &digits, &places)
             if found != _UNKNOWN:
                 return found == _ONE
-        return len(self._operand.value(node)) > 0
+        return len(self.operand.value(node)) > 0
 
 
 cdef class CountIs(Condition):
     """The number of nodes compares so with a number."""
 
-    cdef Path _path
     cdef int _relation
     cdef double _number
 
     def __init__(self, path: Path, relation: Relation, number: float) -> None:
-        super().__init__((path,))
-        self._path = path
+        super().__init__(path.scratch, path)
         self._relation = RELATIONS[relation]
         self._number = number
 
     cdef bint holds(self, long long node) except -1:
-        return compares(self._path.count(node), self._relation, self._number)
+        return compares((<Path>self.operand).count(node), self._relation, self._number)
 
 
 cdef class Equality(Condition):
@@ -3236,7 +3199,7 @@ cdef class PathJoin(Equality):
     cdef int _relation
 
     def __init__(self, left: Path, relation: Relation, right: Path) -> None:
-        super().__init__((left, right))
+        super().__init__(left.scratch, left, right)
         if left.is_ranged and not right.is_ranged:
             left, relation, right = right, MIRRORED[relation], left
         self._left = left
@@ -3279,24 +3242,19 @@ cdef class PathJoin(Equality):
         return max(left) >= min(right)
 
 
-cdef class Bound(Operator):
+cdef class Bound(Several):
     """An expression in which a variable ranges over a source: one that is a Variable over nodes,
     an ItemVariable over items of any kind."""
 
-    cdef Scratch scratch
     cdef object variable
-    cdef Operator source, rest
     cdef bint _of_nodes
 
     def __init__(
         self, scratch: Scratch, variable: Variable | ItemVariable | NodesVariable,
         source: Operator, rest: Operator
     ) -> None:
-        super().__init__((source, rest))
-        self.scratch = scratch
+        super().__init__(scratch, source, rest)
         self.variable = variable
-        self.source = source
-        self.rest = rest
         self.free = source.free | (rest.free - {variable})
         self.is_costly = True
         self._of_nodes = isinstance(variable, Variable)
@@ -3304,8 +3262,8 @@ cdef class Bound(Operator):
     cdef list look_up(self, long long node):
         """The items; None for nodes, which are on the stack then."""
         if not self._of_nodes:
-            return list(self.source.value(node))
-        (<Nodes>self.source).collect(node)
+            return list(self.operand.value(node))
+        (<Nodes>self.operand).collect(node)
         return None
 
     cdef int bind(self, list items, int base, int place) except -1:
@@ -3334,7 +3292,7 @@ cdef class Ranging(Bound):
         self.uses_context |= outer in self.free
         self.free -= {outer}
 
-    cdef object value(self, long long node):
+    cdef list each(self, long long node, bint is_of_atoms):
         return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
@@ -3347,7 +3305,7 @@ cdef class Ranging(Bound):
         for i in range(self.scratch.top - base if items is None else len(items)):
             self.bind(items, base, i)
             try:
-                holds = self.rest.holds(node)
+                holds = self.other.holds(node)
             except DynamicError:
                 if self.scratch.strict:
                     raise
@@ -3373,13 +3331,7 @@ cdef class Binding(Bound):
         self._place = place
         self.free -= {place}
 
-    cdef object value(self, long long node):
-        return self._each(node, False)
-
-    cdef object items(self, long long node):
-        return self._each(node, True)
-
-    cdef list _each(self, long long node, bint is_of_atoms):
+    cdef list each(self, long long node, bint is_of_atoms):
         """What stands behind it comes to, for one node or item after another."""
         cdef int i
         cdef int base = self.scratch.top
@@ -3390,7 +3342,7 @@ cdef class Binding(Bound):
             self.bind(items, base, i)
             if self._place is not None:
                 self._place._items = [i + 1]
-            made = self.rest.items(node) if is_of_atoms else self.rest.value(node)
+            made = self.other.items(node) if is_of_atoms else self.other.value(node)
             if made:
                 self.scratch.build(len(made))
                 found += made
@@ -3406,61 +3358,42 @@ cdef class Binding(Bound):
             self.bind(items, base, i)
             if self._place is not None:
                 self._place._items = [i + 1]
-            self.rest.write(node, out)
+            self.other.write(node, out)
         self.scratch.top = base
         return 0
 
 
-cdef class Let(Binding):
+cdef class Let(Passing):
     """``let`` of a FLWOR expression, or a parameter, with what stands behind it."""
+
+    cdef object _variable
 
     def __init__(
         self, scratch: Scratch, variable: ItemVariable | NodesVariable, source: Operator,
         rest: Operator
     ) -> None:
-        super().__init__(scratch, variable, source, rest)
+        super().__init__(scratch, source, rest)
+        self._variable = variable
+        self.free = source.free | (rest.free - {variable})
+        self.is_costly = True
         self.is_truth = rest.is_truth
 
-    cdef int name(self, long long node) except -1:
-        """Bind the variable."""
-        cdef Scratch scratch = self.scratch
+    cdef Operator passes_on(self, long long* node):
+        """The expression behind it, when the variable is bound."""
         cdef int base
-        if isinstance(self.variable, NodesVariable):
-            base = (<Nodes>self.source).collect(node)
-            (<NodesVariable>self.variable)._bound = scratch.taken(base)
+        if isinstance(self._variable, NodesVariable):
+            base = (<Nodes>self.operand).collect(node[0])
+            (<NodesVariable>self._variable)._bound = self.scratch.taken(base)
         else:
-            (<ItemVariable>self.variable)._items = list(self.source.value(node))
-        return 0
-
-    cdef object value(self, long long node):
-        self.name(node)
-        return self.rest.value(node)
-
-    cdef object items(self, long long node):
-        self.name(node)
-        return self.rest.items(node)
-
-    cdef bint holds(self, long long node) except -1:
-        self.name(node)
-        return self.rest.holds(node)
-
-    cdef int write(self, long long node, Output out) except -1:
-        self.name(node)
-        return self.rest.write(node, out)
+            (<ItemVariable>self._variable)._items = list(self.operand.value(node[0]))
+        return self.other
 
 
 cdef class LetNodes(Nodes):
     """A ``let`` behind which nodes stand."""
 
-    cdef Let _let
-
-    def __init__(self, let: Let) -> None:
-        super().__init__(let.scratch, (let,))
-        self._let = let
-
     cdef int collect(self, long long node) except -1:
-        self._let.name(node)
-        return (<Nodes>self._let.rest).collect(node)
+        return (<Nodes>(<Let>self.operand).passes_on(&node)).collect(node)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -3519,7 +3452,6 @@ cdef class Gathered(Operator):
     what ``variables`` are bound to.  A key that has a variable in ``names`` is bound to it, for the
     keys behind."""
 
-    cdef Scratch _scratch
     cdef tuple variables, keys, names
     cdef list _others, _is_used  # variables that are not over nodes; names that a key refers to
     cdef list _over_nodes
@@ -3529,8 +3461,7 @@ cdef class Gathered(Operator):
         self, scratch: Scratch, variables: Sequence[Variable | ItemVariable | NodesVariable],
         keys: Sequence[Operator], names: Sequence[ItemVariable] = ()
     ) -> None:
-        super().__init__(keys)
-        self._scratch = scratch
+        super().__init__(scratch, *keys)
         self.variables = tuple(variables)
         self.keys = tuple(keys)
         self.names = tuple(names)
@@ -3557,7 +3488,7 @@ cdef class Gathered(Operator):
                     (<ItemVariable>self.names[i])._items = _key_items(keys, before)
         except DynamicError:  # the tuple is left out
             keys.count = first
-            if self._scratch.strict:
+            if self.scratch.strict:
                 raise
             return []
         for i in range(len(self._over_nodes)):
@@ -3578,11 +3509,9 @@ cdef list _key_items(Keys keys, int at):
     return [str(atom) if isinstance(atom, Untyped) else atom]
 
 
-cdef class Gathering(Operator):
+cdef class Gathering(Several):
     """The clauses up to a Gathered, and what stands ``rest`` behind it."""
 
-    cdef Scratch scratch
-    cdef Operator source, rest
     cdef Gathered end
 
     def __init__(
@@ -3590,11 +3519,8 @@ cdef class Gathering(Operator):
         bound: Iterable[Variable | ItemVariable | NodesVariable]
     ) -> None:
         """``bound``: the variables that ``rest`` sees and nothing around does."""
-        super().__init__((source, rest))
-        self.scratch = scratch
-        self.source = source
+        super().__init__(scratch, source, rest)
         self.end = end
-        self.rest = rest
         self.free = source.free | (rest.free - frozenset(bound))
         self.is_costly = True
 
@@ -3603,7 +3529,7 @@ cdef class Gathering(Operator):
         cdef Tuples found = Tuples(Keys(self.scratch), len(self.end.keys))
         outer, self.end.tuples = self.end.tuples, found
         try:
-            self.source.value(node)
+            self.operand.value(node)
             return found
         finally:
             self.end.tuples = outer
@@ -3612,17 +3538,11 @@ cdef class Gathering(Operator):
         """What variables are to be bound to, for one row behind another."""
         raise NotImplementedError
 
-    cdef object value(self, long long node):
-        return self._each(node, False)
-
-    cdef object items(self, long long node):
-        return self._each(node, True)
-
-    cdef list _each(self, long long node, bint is_of_atoms):
+    cdef list each(self, long long node, bint is_of_atoms):
         cdef list found = []
         cdef Bindings bindings = self.bindings(node)
         while bindings.bind_next():
-            made = self.rest.items(node) if is_of_atoms else self.rest.value(node)
+            made = self.other.items(node) if is_of_atoms else self.other.value(node)
             self.scratch.build(len(made))
             found += made
         return found
@@ -3630,7 +3550,7 @@ cdef class Gathering(Operator):
     cdef int write(self, long long node, Output out) except -1:
         cdef Bindings bindings = self.bindings(node)
         while bindings.bind_next():
-            self.rest.write(node, out)
+            self.other.write(node, out)
         return 0
 
 
@@ -3811,14 +3731,11 @@ cdef class Evaluated(Operator):
     """An operator in Python (items.py), which defines ``evaluate``; ``bound``: variables that are
     bound for its parts alone."""
 
-    cdef readonly Scratch scratch
-
     def __init__(
         self, scratch: Scratch, parts: Iterable[Operator] = (),
         bound: Iterable[Variable | ItemVariable | NodesVariable] = ()
     ) -> None:
-        super().__init__(parts)
-        self.scratch = scratch
+        super().__init__(scratch, *parts)
         self.free -= frozenset(bound)
         self.is_costly = True
 
@@ -3836,12 +3753,10 @@ cdef class Evaluated(Operator):
 cdef class ItemVariable(Exact):
     """A variable that ranges over items of any kind: the one at hand."""
 
-    cdef Scratch _scratch
     cdef public list _items
 
     def __init__(self, scratch: Scratch) -> None:
-        super().__init__()
-        self._scratch = scratch
+        super().__init__(scratch)
         self._items: list[Item] = []
         self.free = frozenset((self,))
         self.is_exact = True
@@ -3855,12 +3770,12 @@ cdef class ItemVariable(Exact):
         return self._items
 
     cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self._items)
+        return self.scratch.evaluator().atoms(self._items)
 
     cdef int put_keys(self, long long node, Keys keys) except -1:
         for item in self._items:
             if isinstance(item, NODES):
-                item = self._scratch.evaluator().atom(item)
+                item = self.scratch.evaluator().atom(item)
             keys.put_atom(item)
         return 0
 
@@ -3887,11 +3802,8 @@ cdef class NodesVariable(Nodes):
 cdef class Tried(Operator):
     """Nothing where an expression raises an error, as it is in a tuple of FLWOR."""
 
-    cdef Operator _operand
-
     def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._operand = operand
+        super().__init__(operand.scratch, operand)
         self.is_truth = operand.is_truth
 
     cdef bint holds(self, long long node) except -1:
@@ -3900,40 +3812,36 @@ cdef class Tried(Operator):
             answer = effective_boolean(self.value(node))
             return answer
         try:
-            return self._operand.holds(node)
+            return self.operand.holds(node)
         except DynamicError:
             return False
 
     cdef object value(self, long long node):
         try:
-            return self._operand.value(node)
+            return self.operand.value(node)
         except DynamicError:
             return []
 
     cdef object items(self, long long node):
         try:
-            return self._operand.items(node)
+            return self.operand.items(node)
         except DynamicError:
             return []
 
     cdef int write(self, long long node, Output out) except -1:
-        return out.attempt(self._operand, node)
+        return out.attempt(self.operand, node)
 
 
 cdef class NameOf(Operator):
     """``name``, ``local-name`` or ``namespace-uri`` of the first node of a path, an element or an
     attribute; found out once for each name of a message."""
 
-    cdef Scratch _scratch
-    cdef Path _path
     cdef object _said, _nothing
     cdef int _message
     cdef dict _texts
 
     def __init__(self, path: Path, said: Callable[[QualifiedName], str]) -> None:
-        super().__init__((path,))
-        self._scratch = path.scratch
-        self._path = path
+        super().__init__(path.scratch, path)
         self._said = said
         self._nothing = said(QualifiedName("", "", ""))
         self._message = 0
@@ -3943,8 +3851,8 @@ cdef class NameOf(Operator):
         return [self.first_atom(node)]
 
     cdef object first_atom(self, long long node):
-        cdef Scratch scratch = self._scratch
-        cdef long long found = self._path.first_node(node)
+        cdef Scratch scratch = self.scratch
+        cdef long long found = (<Path>self.operand).first_node(node)
         cdef long long within = _within(found)
         cdef int name
         if found == -1 or (within == 0 and scratch.passes(DOCUMENTS, 0, found)):
@@ -3967,25 +3875,20 @@ cdef class NameOf(Operator):
 cdef class NamedSo(Condition):
     """A test accepts a name of a node; each name is tested once."""
 
-    cdef NameOf _name
     cdef ValueTest _test
     cdef dict _known
 
     def __init__(self, name: NameOf, test: ValueTest) -> None:
-        super().__init__((name,))
-        self._name = name
+        super().__init__(name.scratch, name)
         self._test = test
         self._known: dict[str, bool] = {}
 
     cdef bint holds(self, long long node) except -1:
-        cdef Scratch scratch = self._name._scratch
-        text = self._name.first_atom(node)
+        cdef Scratch scratch = self.scratch
+        text = self.operand.first_atom(node)
         known = self._known.get(text)
         if known is None:
-            scratch.octets = text.encode()
-            scratch.first = 0
-            scratch.last = len(scratch.octets)
-            scratch.is_untyped = False
+            scratch.look_at_octets(text.encode())
             known = self._test.accepts(scratch)
             if len(self._known) == _NAMES_MAX:
                 self._known.clear()
@@ -3999,7 +3902,7 @@ cdef class AtMostOne(Selected):
 
     cdef int collect(self, long long node) except -1:
         cdef Scratch scratch = self.scratch
-        cdef int base = self._source.collect(node)
+        cdef int base = (<Nodes>self.operand).collect(node)
         if scratch.top > base + 1:
             raise DynamicError("FORG0003", "several items where one at most is wanted")
         return base
@@ -4008,32 +3911,23 @@ cdef class AtMostOne(Selected):
 cdef class CountOf(Operator):
     """How many nodes a path leads to."""
 
-    cdef Path _path
-
     def __init__(self, path: Path) -> None:
-        super().__init__((path,))
+        super().__init__(path.scratch, path)
         self.is_integer = self.is_number = True
-        self._path = path
 
     cdef object value(self, long long node):
-        return [self._path.count(node)]
+        return [(<Path>self.operand).count(node)]
 
     cdef bint number(self, long long node, double* found) except -1:
-        found[0] = self._path.count(node)
+        found[0] = (<Path>self.operand).count(node)
         return True
 
 
 cdef class Places(Operator):
     """The positions of the nodes that a path leads to."""
 
-    cdef Path _path
-
-    def __init__(self, path: Path) -> None:
-        super().__init__((path,))
-        self._path = path
-
     cdef object value(self, long long node):
-        return list(range(1, self._path.count(node) + 1))
+        return list(range(1, (<Path>self.operand).count(node) + 1))
 
 
 NUMBER_CALLS = ("number", "round", "floor", "ceiling", "abs", "sum", "avg", "min", "max")
@@ -4053,9 +3947,7 @@ cdef enum:
 cdef class Call(Exact):
     """A function that is not declared."""
 
-    cdef Scratch _scratch
     cdef str _name
-    cdef list _arguments
     cdef bytes _takes
     cdef bint _may_give_nodes
 
@@ -4063,13 +3955,11 @@ cdef class Call(Exact):
         self, scratch: Scratch, name: str, arguments: Sequence[Operator], strict: bool = False
     ) -> None:
         """``strict``: an argument that is several items where one is wanted is an error."""
-        super().__init__(arguments)
+        super().__init__(scratch, *arguments)
         self.is_costly = True
         signature = FUNCTIONS.get(name) or Signature(ResultKind.ANY, (ArgumentKind.ITEMS,), 0)
-        self._scratch = scratch
         self._name = name
-        self._arguments = list(arguments)
-        kinds = [signature.argument(index) for index in range(len(self._arguments))]
+        kinds = [signature.argument(index) for index in range(len(self.parts))]
         self._takes = bytes(_TAKES.get(kind, FIRST) for kind in kinds)
         if name == "string":
             self._takes = bytes((FIRST,))
@@ -4081,8 +3971,8 @@ cdef class Call(Exact):
         cdef Operator argument
         values: list[Value] = []
         cdef int i
-        for i in range(len(self._arguments)):
-            argument = self._arguments[i]
+        for i in range(len(self.parts)):
+            argument = self.parts[i]
             if self._takes[i] == 2:
                 first = argument.first_atom(node)
                 values.append([] if first is None else [first])
@@ -4090,12 +3980,12 @@ cdef class Call(Exact):
                 values.append(argument.items(node))
             else:
                 values.append(argument.value(node))
-        return applied(self._scratch.evaluator(), self._name, values)
+        return applied(self.scratch.evaluator(), self._name, values)
 
     cdef object items(self, long long node):
         value = self.value(node)
         if self._may_give_nodes:
-            return self._scratch.evaluator().atoms(value)
+            return self.scratch.evaluator().atoms(value)
         return value[:]
 
 
@@ -4111,8 +4001,8 @@ cdef class ToDecimal(Call):
         self.is_exact = is_path or self.is_rough or _as_exact(arguments[0])
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
-        cdef Scratch scratch = self._scratch
-        cdef Operator operand = self._arguments[0]
+        cdef Scratch scratch = self.scratch
+        cdef Operator operand = self.operand
         cdef int base, count
         if self.is_rough:
             return _UNKNOWN
@@ -4129,33 +4019,29 @@ cdef class ToDecimal(Call):
     cdef int rough(self, long long node, double* found) except -1:
         if not self.is_rough:
             return Exact.rough(self, node, found)
-        return _ONE if (<Operator>self._arguments[0]).number(node, found) else _NOTHING
+        return _ONE if (<Operator>self.operand).number(node, found) else _NOTHING
 
 
 cdef class TextCall(Operator):
     """A function of texts, each the first of its argument, an empty one for none."""
 
-    cdef Scratch _scratch
     cdef object _function
-    cdef list _arguments
 
     def __init__(
         self, scratch: Scratch, function: Callable[..., Atom], arguments: Sequence[Operator]
     ) -> None:
-        super().__init__(arguments)
+        super().__init__(scratch, *arguments)
         self.is_costly = True
         self.is_integer = self.is_number = function is len
-        self._scratch = scratch
         self._function = function
-        self._arguments = list(arguments)
 
     cdef object value(self, long long node):
         return [self.first_atom(node)]
 
     cdef object first_atom(self, long long node):
         cdef Operator argument
-        cdef Scratch scratch = self._scratch
-        texts = [argument.text(node) for argument in self._arguments]
+        cdef Scratch scratch = self.scratch
+        texts = [argument.text(node) for argument in self.parts]
         for text in texts:
             scratch.visit(len(text) >> 6)
         return self._function(*texts)
@@ -4177,24 +4063,24 @@ cdef class Concatenated(TextCall):
     cdef object first_atom(self, long long node):
         cdef Operator argument
         texts = []
-        for argument in self._arguments:
+        for argument in self.parts:
             if isinstance(argument, Path):
                 texts.append(argument.text(node))
             elif (atom := argument.first_atom(node)) is not None:
                 texts.append(atom_text(atom))
         size = sum(map(len, texts))
         if size > _SHORT:
-            budget = self._scratch.evaluator()
+            budget = self.scratch.evaluator()
             budget.charge_memory(size)
             budget.charge_text(size)
         return "".join(texts)
 
     cdef int write(self, long long node, Output out) except -1:
         cdef Operator argument
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef long long found
         out.open_string()
-        for argument in self._arguments:
+        for argument in self.parts:
             scratch.visit(1)
             if isinstance(argument, Path):
                 found = (<Path>argument).first_node(node)
@@ -4223,14 +4109,11 @@ cdef class Arithmetic(Exact):
 
     cdef str _name
     cdef int _code
-    cdef Operator _left, _right
 
     def __init__(self, name: str, left: Operator, right: Operator) -> None:
-        super().__init__((left, right))
+        super().__init__(left.scratch, left, right)
         self.is_costly = True
         self._name = name
-        self._left = left
-        self._right = right
         self._code = ("+", "-", "*", "div", "mod", "idiv").index(name)
         is_of_doubles = (_as_double(left) and (_as_double(right) or right.is_number)) or (
             _as_double(right) and left.is_number
@@ -4246,10 +4129,10 @@ cdef class Arithmetic(Exact):
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         cdef long long other = 0
         cdef int other_places = 0
-        cdef int found = (<Exact>self._left).exact(node, digits, places)
+        cdef int found = (<Exact>self.operand).exact(node, digits, places)
         if found == _UNKNOWN:
             return _UNKNOWN
-        cdef int second = (<Exact>self._right).exact(node, &other, &other_places)
+        cdef int second = (<Exact>self.other).exact(node, &other, &other_places)
         if second == _UNKNOWN or found == _NOTHING or second == _NOTHING:
             return second if second == _UNKNOWN else _NOTHING
         if self._code == _DIV:
@@ -4265,7 +4148,7 @@ cdef class Arithmetic(Exact):
     cdef bint number(self, long long node, double* found) except -1:
         cdef double other = 0
         try:
-            if not self._left.number(node, found) or not self._right.number(node, &other):
+            if not self.operand.number(node, found) or not self.other.number(node, &other):
                 return False
         except DynamicError:  # or the other value is missing, and this one need be no number
             result = self.atom(node)
@@ -4294,8 +4177,8 @@ cdef class Arithmetic(Exact):
         return [] if found is None else [found]
 
     cdef object atom(self, long long node):
-        left = self._left.atom(node)
-        right = None if left is None else self._right.atom(node)
+        left = self.operand.atom(node)
+        right = None if left is None else self.other.atom(node)
         if right is None:
             return None
         if type(left) is int and type(right) is int and self._code <= _TIMES:
@@ -4330,20 +4213,20 @@ cdef class NumberCall(Call):
     def __init__(self, scratch: Scratch, name: str, arguments: Sequence[Operator]) -> None:
         super().__init__(scratch, name, arguments)
         self._code = NUMBER_CALLS.index(name)
-        is_path = isinstance(self._arguments[0], Path)
-        if len(self._arguments) == 1 and (
-            is_path or (self._code < _SUM and self._arguments[0].is_double)
+        is_path = isinstance(self.operand, Path)
+        if len(self.parts) == 1 and (
+            is_path or (self._code < _SUM and self.operand.is_double)
         ):
             self.is_number = True
             self.is_double = self._code < _SUM
         self.is_exact = (
-            len(self._arguments) == 1
+            len(self.parts) == 1
             and _NUMBER < self._code <= _SUM
-            and _as_exact(self._arguments[0])
+            and _as_exact(self.operand)
         )
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
-        cdef Operator operand = self._arguments[0]
+        cdef Operator operand = self.operand
         if self._code == _SUM:
             if isinstance(operand, OncePerMessage):
                 operand = (<OncePerMessage>operand).operand
@@ -4372,15 +4255,15 @@ cdef class NumberCall(Call):
     cdef int _sum_exact(
         self, ForEachNode each, long long node, long long* digits, int* places
     ) except -1:
-        cdef Scratch scratch = self._scratch
-        cdef int base = each._left.collect(node)
+        cdef Scratch scratch = self.scratch
+        cdef int base = (<Nodes>each.operand).collect(node)
         cdef int found = _ONE
         cdef long long one
         cdef int one_places, i
         digits[0] = places[0] = 0
         for i in range(base, scratch.top):
             scratch.visit(1)
-            found = (<Exact>each._right).exact(scratch.nodes[i], &one, &one_places)
+            found = (<Exact>each.other).exact(scratch.nodes[i], &one, &one_places)
             if found == _ONE:
                 if not _align(digits, places, &one, one_places):
                     found = _UNKNOWN
@@ -4394,7 +4277,7 @@ cdef class NumberCall(Call):
         return _UNKNOWN if found == _UNKNOWN else _ONE
 
     cdef bint number(self, long long node, double* found) except -1:
-        cdef Operator operand = self._arguments[0]
+        cdef Operator operand = self.operand
         if self._code >= _SUM:
             return self._of_many(operand, node, found)
         if isinstance(operand, Path):
@@ -4415,7 +4298,7 @@ cdef class NumberCall(Call):
 
     cdef bint _first(self, Path path, long long node, double* found) except -1:
         """The value of the first node, NaN for none."""
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef long long first = path.first_node(node)
         found[0] = _NAN
         if first == -1:
@@ -4428,7 +4311,7 @@ cdef class NumberCall(Call):
         return True
 
     cdef bint _of_many(self, Path path, long long node, double* found) except -1:
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef int base = path.collect(node)
         cdef int count = scratch.top - base
         cdef int i
@@ -4454,21 +4337,18 @@ cdef class NumberCall(Call):
 cdef class Negated(Operator):
     """A number with its sign turned."""
 
-    cdef Operator _operand
-
     def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
+        super().__init__(operand.scratch, operand)
         self.is_double = self.is_number = _as_double(operand)
-        self._operand = operand
 
     cdef bint number(self, long long node, double* found) except -1:
-        if not self._operand.number(node, found):
+        if not self.operand.number(node, found):
             return False
         found[0] = -found[0]
         return True
 
     cdef object value(self, long long node):
-        atom = self._operand.atom(node)
+        atom = self.operand.atom(node)
         return [] if atom is None else [negate(atom)]
 
 
@@ -4477,16 +4357,14 @@ cdef class CastTo(Operator):
 
     cdef str _type
     cdef bint _optional
-    cdef Operator _operand
 
     def __init__(self, type_name: str, optional: bool, operand: Operator) -> None:
-        super().__init__((operand,))
+        super().__init__(operand.scratch, operand)
         self._type = type_name
         self._optional = optional
-        self._operand = operand
 
     cdef object value(self, long long node):
-        atom = self._operand.atom(node)
+        atom = self.operand.atom(node)
         if atom is not None:
             return [cast(atom, self._type)]
         if not self._optional:
@@ -4498,8 +4376,6 @@ cdef class Remembered(Exact):
     """Atomic values that depend on one node, computed once for each node of a message; where there
     is one who asks, each time.  The node is the context, or is bound to ``variable``."""
 
-    cdef Scratch _scratch
-    cdef Operator _operand
     cdef Variable _variable
     cdef int users, _message
     cdef dict _known, _numbers
@@ -4508,12 +4384,10 @@ cdef class Remembered(Exact):
         self, scratch: Scratch, operand: Operator, variable: Variable | None = None,
         users: int = 1
     ) -> None:
-        super().__init__((operand,))
+        super().__init__(scratch, operand)
         _be_as(self, operand)
         self.uses_context = True
         self.free = frozenset()
-        self._scratch = scratch
-        self._operand = operand
         self._variable = variable
         self.users = users
         self._message = 0
@@ -4530,30 +4404,30 @@ cdef class Remembered(Exact):
 
     cdef object items(self, long long node):
         if self.users < 2:
-            return self._operand.items(self._at(node))
+            return self.operand.items(self._at(node))
         self._forget()
         known = self._known.get(node)
         if known is None:
-            known = self._known[node] = self._operand.items(self._at(node))
+            known = self._known[node] = self.operand.items(self._at(node))
         return known
 
     cdef bint holds(self, long long node) except -1:
         if self.users < 2:
-            return self._operand.holds(self._at(node))
+            return self.operand.holds(self._at(node))
         self._forget()
         known = self._known.get(node)
         if known is None and self.is_truth:
-            known = self._known[node] = [self._operand.holds(self._at(node))]
+            known = self._known[node] = [self.operand.holds(self._at(node))]
         cdef bint answer = effective_boolean(self.items(node) if known is None else known)
         return answer
 
     cdef bint number(self, long long node, double* found) except -1:
         if self.users < 2:
-            return self._operand.number(self._at(node), found)
+            return self.operand.number(self._at(node), found)
         self._forget()
         known = self._numbers.get(node, self)
         if known is self:
-            known = found[0] if self._operand.number(self._at(node), found) else None
+            known = found[0] if self.operand.number(self._at(node), found) else None
             self._numbers[node] = known
         if known is None:
             return False
@@ -4562,7 +4436,7 @@ cdef class Remembered(Exact):
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         if self.users < 2:
-            return (<Exact>self._operand).exact(self._at(node), digits, places)
+            return (<Exact>self.operand).exact(self._at(node), digits, places)
         known = self.items(node)
         if len(known) != 1:
             return _UNKNOWN if known else _NOTHING
@@ -4570,13 +4444,13 @@ cdef class Remembered(Exact):
 
     cdef int rough(self, long long node, double* found) except -1:
         if self.is_rough:
-            return (<Exact>self._operand).rough(self._at(node), found)
+            return (<Exact>self.operand).rough(self._at(node), found)
         return Exact.rough(self, node, found)
 
     cdef int _forget(self) except -1:
         """Drop the knowledge of another message."""
-        if self._message != self._scratch.message:
-            self._message = self._scratch.message
+        if self._message != self.scratch.message:
+            self._message = self.scratch.message
             self._known = {}
             self._numbers = {}
         return 0
@@ -4591,49 +4465,30 @@ cdef int _be_as(Exact operator, Operator operand) except -1:
     return 0
 
 
-cdef class AtNode(Exact):
+cdef class AtNode(Passing):
     """What is remembered of the node of a variable."""
 
     cdef Variable _variable
-    cdef Remembered _operand
 
     def __init__(self, variable: Variable, operand: Remembered) -> None:
-        super().__init__((operand,))
+        super().__init__(operand.scratch, operand)
         _be_as(self, operand)
         self.uses_context = False
         self.free = frozenset((variable,))
         self._variable = variable
-        self._operand = operand
 
-    cdef object value(self, long long node):
-        return self._operand.items(self._variable.node)
-
-    cdef object items(self, long long node):
-        return self._operand.items(self._variable.node)
-
-    cdef bint holds(self, long long node) except -1:
-        return self._operand.holds(self._variable.node)
-
-    cdef bint number(self, long long node, double* found) except -1:
-        return self._operand.number(self._variable.node, found)
-
-    cdef int exact(self, long long node, long long* digits, int* places) except -1:
-        return self._operand.exact(self._variable.node, digits, places)
-
-    cdef int rough(self, long long node, double* found) except -1:
-        return self._operand.rough(self._variable.node, found)
+    cdef Operator passes_on(self, long long* node):
+        node[0] = self._variable.node
+        return self.operand
 
 
 cdef class ItemComparison(Equality):
     """A general comparison: some pair of a value on the left and one on the right compares so."""
 
-    cdef Scratch _scratch
     cdef bint _has_number
     cdef double _number
     cdef int _compared
-    cdef Operator _left
     cdef object _relation
-    cdef Operator _right
     cdef bint _is_list
     cdef object _list
     cdef KeyIndex _index
@@ -4644,55 +4499,52 @@ cdef class ItemComparison(Equality):
     def __init__(
         self, scratch: Scratch, left: Operator, relation: Relation, right: Operator
     ) -> None:
-        super().__init__((left, right))
-        self._scratch = scratch
-        self._left = left
+        super().__init__(scratch, left, right)
         self._relation = relation
-        self._right = right
         self._compared = RELATIONS[relation]
         self._number = right.constant() if isinstance(right, Constant) else nan
         self._has_number = not isnan(self._number)
         self.is_costly = not (self._has_number and isinstance(left, Remembered))
         is_second = _is_known(left) or _row_of(left) is not None
         if self._compared == 0 and is_second and not self._has_number:
-            self._left, self._right = right, left
-        self._is_list = self._compared == 0 and _is_known(self._right)
-        self._row = _row_of(self._right) if self._compared == 0 else None
+            self.operand, self.other = right, left
+        self._is_list = self._compared == 0 and _is_known(self.other)
+        self._row = _row_of(self.other) if self._compared == 0 else None
         self._each = None
-        if self._row is not None and isinstance(self._right, ForEachNode):
-            self._each = (<ForEachNode>self._right)._right
+        if self._row is not None and isinstance(self.other, ForEachNode):
+            self._each = (<ForEachNode>self.other).other
         self._list: list[Atom] | None = None
         self._index = None
         self._is_exact = _as_exact(left) and _as_exact(right)
 
     def sides(self) -> tuple[tuple[Operator, Operator], ...]:
-        one, other = self._left, self._right
+        one, other = self.operand, self.other
         return () if self._compared else ((one, other), (other, one))
 
     cdef bint holds(self, long long node) except -1:
         cdef double number = 0
         cdef double second = 0
-        if self._left.is_number and self._right.is_number:
+        if self.operand.is_number and self.other.is_number:
             return (
-                self._left.number(node, &number)
-                and self._right.number(node, &second)
+                self.operand.number(node, &number)
+                and self.other.number(node, &second)
                 and compares(number, self._compared, second)
             )
         cdef int found
         if self._is_exact:
-            found = _compare_exact(self._left, self._compared, self._right, node)
+            found = _compare_exact(self.operand, self._compared, self.other, node)
             if found != _UNKNOWN:
                 return found
         if self._row is not None:
-            found = self._row.first_equal(node, self._each, self._left)
+            found = self._row.first_equal(node, self._each, self.operand)
             if found >= 0:
                 return found
-        left = self._left.items(node)
+        left = self.operand.items(node)
         if self._has_number and len(left) == 1 and type(left[0]) is float:
             number = left[0]
             if number == number:  # - not NaN
                 return compares(number, self._compared, self._number)
-        right = self._right.items(node)
+        right = self.other.items(node)
         if not left or not right:
             return False
         if self._compared == 0 and len(left) == 1 and len(right) == 1:
@@ -4703,13 +4555,13 @@ cdef class ItemComparison(Equality):
             found = self._is_in(left, right)
             if found >= 0:
                 return found
-        cdef bint answer = some_pair(self._scratch.evaluator(), left, self._relation, right)
+        cdef bint answer = some_pair(self.scratch.evaluator(), left, self._relation, right)
         return answer
 
     cdef int _is_in(self, left, right) except -2:
         """Whether a value is in a list, which is asked of more than once: 1 or 0, -1 where no index
         can tell."""
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef Keys keys
         cdef int base = scratch.top
         cdef int found
@@ -4740,59 +4592,48 @@ def _is_known(operator: Operator) -> bool:
 
 cdef Path _row_of(Operator operator):
     """The path on an axis of Rows that it is, or asks at each node of."""
-    found = (<ForEachNode>operator)._left if isinstance(operator, ForEachNode) else operator
+    found = (<ForEachNode>operator).operand if isinstance(operator, ForEachNode) else operator
     return found if isinstance(found, Path) and (<Path>found).is_ranged else None
 
 
 cdef class ValueComparison(Operator):
     """``eq`` and its like: one value with one; nothing if either is missing."""
 
-    cdef Operator _left
     cdef object _relation
-    cdef Operator _right
 
     def __init__(self, left: Operator, relation: Relation, right: Operator) -> None:
-        super().__init__((left, right))
+        super().__init__(left.scratch, left, right)
         self.is_costly = True
-        self._left = left
         self._relation = relation
-        self._right = right
 
     cdef object value(self, long long node):
         cdef double number = 0
         cdef double other = 0
-        if self._left.is_number and self._right.is_number:
-            if self._left.number(node, &number) and self._right.number(node, &other):
+        if self.operand.is_number and self.other.is_number:
+            if self.operand.number(node, &number) and self.other.number(node, &other):
                 return [compares(number, RELATIONS[self._relation], other)]
             return []
-        left = self._left.atom(node)
-        right = None if left is None else self._right.atom(node)
+        left = self.operand.atom(node)
+        right = None if left is None else self.other.atom(node)
         if right is None:
             return []
         return [compare(left, self._relation, right)]
 
 
-cdef class ForEachNode(Exact):
+cdef class ForEachNode(Several):
     """``left/right`` where ``right`` is no step: its atomic values for each node of ``left``."""
 
-    cdef Nodes _left
-    cdef Operator _right
-    cdef Scratch _scratch
-
     def __init__(self, left: Nodes, right: Operator) -> None:
-        super().__init__((left, right))
+        super().__init__(left.scratch, left, right)
         self.is_costly = True
-        self._left = left
-        self._right = right
-        self._scratch = left.scratch
         self.uses_context = left.uses_context
         self.is_exact = _as_exact(right)
         self.is_rough = self.is_exact and (<Exact>right).is_rough
 
     cdef int _only(self, long long node, long long* found) except -1:
         """The one node of ``left``: _ONE, or _NOTHING; _UNKNOWN of several."""
-        cdef Scratch scratch = self._scratch
-        cdef int base = self._left.collect(node)
+        cdef Scratch scratch = self.scratch
+        cdef int base = (<Nodes>self.operand).collect(node)
         cdef int count = scratch.top - base
         scratch.top = base
         if count == 1:
@@ -4801,100 +4642,52 @@ cdef class ForEachNode(Exact):
 
     cdef int exact(self, long long node, long long* digits, int* places) except -1:
         cdef int found = self._only(node, &node)
-        return found if found != _ONE else (<Exact>self._right).exact(node, digits, places)
+        return found if found != _ONE else (<Exact>self.other).exact(node, digits, places)
 
     cdef int rough(self, long long node, double* number) except -1:
         cdef int found = self._only(node, &node)
-        return found if found != _ONE else (<Exact>self._right).rough(node, number)
+        return found if found != _ONE else (<Exact>self.other).rough(node, number)
 
-    cdef object value(self, long long node):
-        return self._each(node, False)
-
-    cdef object items(self, long long node):
-        return self._each(node, True)
-
-    cdef list _each(self, long long node, bint is_of_atoms):
-        cdef Scratch scratch = self._scratch
-        cdef int base = self._left.collect(node)
+    cdef list each(self, long long node, bint is_of_atoms):
+        cdef Scratch scratch = self.scratch
+        cdef int base = (<Nodes>self.operand).collect(node)
         cdef int i
         cdef list found = []
         for i in range(base, scratch.top):
             node = scratch.nodes[i]
-            made = self._right.items(node) if is_of_atoms else self._right.value(node)
+            made = self.other.items(node) if is_of_atoms else self.other.value(node)
             scratch.build(1 + len(made))
             found += made
         scratch.top = base
         return found
 
 
-cdef class Chosen(Exact):
-    """``if``."""
+cdef class Chosen(Passing):
+    """``if``: a condition, its consequence and the alternative."""
 
-    cdef Operator _condition, _consequence, _alternative
-
-    def __init__(self, condition: Operator, consequence: Operator, alternative: Operator) -> None:
-        super().__init__((condition, consequence, alternative))
-        self._condition = condition
-        self._consequence = consequence
-        self._alternative = alternative
-        parts = (consequence, alternative)
+    def __init__(self, condition: Operator, *parts: Operator) -> None:
+        super().__init__(condition.scratch, condition, *parts)
         self.is_exact = all(_as_exact(part) and not (<Exact>part).is_rough for part in parts)
 
-    cdef int exact(self, long long node, long long* digits, int* places) except -1:
-        if self._condition.holds(node):
-            return (<Exact>self._consequence).exact(node, digits, places)
-        return (<Exact>self._alternative).exact(node, digits, places)
-
-    cdef object value(self, long long node):
-        if self._condition.holds(node):
-            return self._consequence.value(node)
-        return self._alternative.value(node)
-
-    cdef object items(self, long long node):
-        if self._condition.holds(node):
-            return self._consequence.items(node)
-        return self._alternative.items(node)
-
-    cdef bint holds(self, long long node) except -1:
-        if self._condition.holds(node):
-            return self._consequence.holds(node)
-        return self._alternative.holds(node)
-
-    cdef int write(self, long long node, Output out) except -1:
-        if self._condition.holds(node):
-            return self._consequence.write(node, out)
-        return self._alternative.write(node, out)
+    cdef Operator passes_on(self, long long* node):
+        return self.parts[1 if self.operand.holds(node[0]) else 2]
 
 
-cdef class Joined(Operator):
+cdef class Joined(Several):
     """``(a, b)``."""
 
-    cdef Scratch _scratch
-    cdef list _parts
-
-    def __init__(self, scratch: Scratch, parts: Sequence[Operator]) -> None:
-        super().__init__(parts)
-        self._scratch = scratch
-        self._parts = list(parts)
-
-    cdef object value(self, long long node):
-        return self._each(node, False)
-
-    cdef object items(self, long long node):
-        return self._each(node, True)
-
-    cdef list _each(self, long long node, bint is_of_atoms):
+    cdef list each(self, long long node, bint is_of_atoms):
         cdef Operator part
         cdef list found = []
-        for part in self._parts:
+        for part in self.parts:
             made = part.items(node) if is_of_atoms else part.value(node)
-            self._scratch.build(len(made))
+            self.scratch.build(len(made))
             found += made
         return found
 
     cdef int write(self, long long node, Output out) except -1:
         cdef Operator part
-        for part in self._parts:
+        for part in self.parts:
             part.write(node, out)
         return 0
 
@@ -4903,8 +4696,6 @@ cdef class Filtered(Operator):
     """``(items)[predicate]``; a predicate that ``is_fixed`` depends on no item, nor on where one
     stands, and is evaluated once.  One that asks for the item finds it in ``context``."""
 
-    cdef Scratch _scratch
-    cdef Operator _source, _predicate
     cdef bint _is_fixed
     cdef ItemVariable _context
 
@@ -4912,18 +4703,15 @@ cdef class Filtered(Operator):
         self, scratch: Scratch, source: Operator, predicate: Operator, is_fixed: bool,
         context: ItemVariable | None = None
     ) -> None:
-        super().__init__((source, predicate))
+        super().__init__(scratch, source, predicate)
         self.free -= {context}
-        self._scratch = scratch
-        self._source = source
-        self._predicate = predicate
         self._is_fixed = is_fixed and isinstance(predicate, Numbered)
         self._context = context or ItemVariable(scratch)
 
     cdef object value(self, long long node):
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef list kept = []
-        found = self._source.value(node)
+        found = self.operand.value(node)
         if self._is_fixed and found:
             return self._at_place(found, node)
         outer = scratch.position, scratch.size, self._context._items
@@ -4935,7 +4723,7 @@ cdef class Filtered(Operator):
                 scratch.position += 1
                 self._context._items = [item]
                 try:
-                    if self._predicate.holds(node):
+                    if self.other.holds(node):
                         kept.append(item)
                 except DynamicError:
                     if scratch.strict:
@@ -4946,11 +4734,11 @@ cdef class Filtered(Operator):
 
     cdef list _at_place(self, list found, long long node):
         try:
-            asked = (<Numbered>self._predicate)._operand.value(node)
+            asked = (<Numbered>self.other).operand.value(node)
             if len(asked) != 1 or not is_number(asked[0]):
                 return found[:] if effective_boolean(asked) else []
         except DynamicError:
-            if self._scratch.strict:
+            if self.scratch.strict:
                 raise
             return []
         place = asked[0]
@@ -4958,41 +4746,36 @@ cdef class Filtered(Operator):
         return [found[int(place) - 1]] if is_there else []
 
     cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self.value(node))
+        return self.scratch.evaluator().atoms(self.value(node))
 
 
 cdef class EachItem(Operator):
     """``left ! right``, whose right side has the item in the variable ``context``; ``left/right``
     where it ``is_path``: the left side gives nodes, and nodes come in document order."""
 
-    cdef Scratch _scratch
     cdef ItemVariable _context
-    cdef Operator _source, _right
     cdef bint _is_path
 
     def __init__(
         self, scratch: Scratch, context: ItemVariable, source: Operator, right: Operator,
         is_path: bool
     ) -> None:
-        super().__init__((source, right))
+        super().__init__(scratch, source, right)
         self.free -= {context}
         self.is_costly = True
-        self._scratch = scratch
         self._context = context
-        self._source = source
-        self._right = right
         self._is_path = is_path
 
     cdef object value(self, long long node):
-        cdef Scratch scratch = self._scratch
+        cdef Scratch scratch = self.scratch
         cdef list found = []
         cdef int base
-        items = self._source.value(node)
+        items = self.operand.value(node)
         outer = scratch.position, scratch.size, self._context._items
         try:
             for place, item in enumerate(items, 1):
                 scratch.position, scratch.size, self._context._items = place, len(items), [item]
-                made = self._right.value(node)
+                made = self.other.value(node)
                 scratch.build(1 + len(made))
                 found += made
         finally:
@@ -5008,27 +4791,18 @@ cdef class EachItem(Operator):
         return scratch.nodes_from(base)
 
     cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self.value(node))
+        return self.scratch.evaluator().atoms(self.value(node))
 
 
 cdef class Range(Operator):
     """``first to last``."""
 
-    cdef Scratch _scratch
-    cdef Operator _first, _last
-
-    def __init__(self, scratch: Scratch, first: Operator, last: Operator) -> None:
-        super().__init__((first, last))
-        self._scratch = scratch
-        self._first = first
-        self._last = last
-
     cdef object value(self, long long node):
-        first = self._first.atom(node)
-        last = None if first is None else self._last.atom(node)
+        first = self.operand.atom(node)
+        last = None if first is None else self.other.atom(node)
         if last is None:
             return []
-        return integers(self._scratch.evaluator(), first, last)
+        return integers(self.scratch.evaluator(), first, last)
 
 
 cdef class Castable(CastTo):
@@ -5038,11 +4812,11 @@ cdef class Castable(CastTo):
         return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
-        value = self._operand.value(node)  # of which an error is one of the whole
+        value = self.operand.value(node)  # of which an error is one of the whole
         try:
             if len(value) > 1:
                 return False
-            atom = self._operand.atom(node)
+            atom = self.operand.atom(node)
             if atom is not None:
                 cast(atom, self._type)
             return self._optional or atom is not None
@@ -5053,21 +4827,17 @@ cdef class Castable(CastTo):
 cdef class Declared(Operator):
     """A value as an argument of a declared type."""
 
-    cdef Scratch _scratch
-    cdef Operator _operand
     cdef object _type
 
-    def __init__(self, scratch: Scratch, operand: Operator, type_: SequenceType) -> None:
-        super().__init__((operand,))
-        self._scratch = scratch
-        self._operand = operand
+    def __init__(self, operand: Operator, type_: SequenceType) -> None:
+        super().__init__(operand.scratch, operand)
         self._type = type_
 
     cdef object value(self, long long node):
-        return as_declared(self._scratch.evaluator(), self._operand.value(node), self._type)
+        return as_declared(self.scratch.evaluator(), self.operand.value(node), self._type)
 
     cdef object items(self, long long node):
-        return self._scratch.evaluator().atoms(self.value(node))
+        return self.scratch.evaluator().atoms(self.value(node))
 
 
 cdef class OfType(Declared):
@@ -5077,23 +4847,20 @@ cdef class OfType(Declared):
         return [self.holds(node)]
 
     cdef bint holds(self, long long node) except -1:
-        return is_of_type(self._scratch.evaluator(), self._operand.value(node), self._type)
+        return is_of_type(self.scratch.evaluator(), self.operand.value(node), self._type)
 
 
 cdef class OncePerMessage(Exact):
     """A value that depends on the message alone: computed once for each, an error as well."""
 
-    cdef Scratch _scratch
-    cdef readonly Operator operand
     cdef int _message
     cdef list _known  # the value, its atoms and its truth
     cdef object _error
     cdef int _exactly, _places  # what ``exact`` says; -1 until it is asked
     cdef long long _digits
 
-    def __init__(self, scratch: Scratch, operand: Operator) -> None:
-        super().__init__()
-        self._scratch = scratch
+    def __init__(self, operand: Operator) -> None:
+        super().__init__(operand.scratch)
         self.operand = operand
         self.is_exact = _as_exact(operand) and not (<Exact>operand).is_rough
         self._message = 0
@@ -5124,8 +4891,8 @@ cdef class OncePerMessage(Exact):
 
     cdef int _look(self) except -1:
         """Forget what was of another message; raise the error that is known of this one."""
-        if self._message != self._scratch.message:
-            self._message = self._scratch.message
+        if self._message != self.scratch.message:
+            self._message = self.scratch.message
             self._known = [None, None, None]
             self._error = None
             self._exactly = -1
@@ -5524,7 +5291,7 @@ cdef class OperatorTable:
             return None
         if type(condition) is Both and not (<Both>condition)._wanted:
             kept = elements
-            for part in (<Both>condition)._parts:
+            for part in (<Both>condition).parts:
                 accepted = self._accepted(number, elements, part)
                 if accepted is None:
                     return None

@@ -63,17 +63,13 @@ class Unwritten(Exception):
 
 
 cdef class Constructing(Operator):
-    cdef readonly Operator items_of
-
-    def __init__(self, items: Operator, parts: Iterable[Operator] = ()) -> None:
-        super().__init__((items, *parts))
-        self.items_of = items
+    """``operand`` is that which has the items."""
 
     cdef object value(self, long long node):
-        return self.items_of.value(node)
+        return self.operand.value(node)
 
     cdef object items(self, long long node):
-        return self.items_of.items(node)
+        return self.operand.items(node)
 
 
 cdef class Static(Constructing):
@@ -82,13 +78,13 @@ cdef class Static(Constructing):
     cdef bytes markup
 
     def __init__(self, markup: str, items: Operator) -> None:
-        super().__init__(items)
+        super().__init__(items.scratch, items)
         self.markup = markup.encode()
 
     cdef int write(self, long long node, Output out) except -1:
         cdef ResultWriter writer = <ResultWriter>out
         if writer.mode != IN_CONTENT:
-            return out.put_items(self.items_of.value(node))
+            return out.put_items(self.operand.value(node))
         return writer.put_markup(self.markup)
 
 
@@ -104,7 +100,8 @@ cdef class AttributeOf(Constructing):
     def __init__(
         self, name: QualifiedName, parts: Sequence[str | Operator], items: Operator
     ) -> None:
-        super().__init__(items, (part for part in parts if isinstance(part, Operator)))
+        asked = (part for part in parts if isinstance(part, Operator))
+        super().__init__(items.scratch, items, *asked)
         self.label = f' {name}="'.encode()
         self.key = (name.namespace, name.local)
         escaped = str if self.key == _XML_ID else escaped_value
@@ -113,24 +110,18 @@ cdef class AttributeOf(Constructing):
     cdef int write(self, long long node, Output out) except -1:
         cdef ResultWriter writer = <ResultWriter>out
         if not writer.in_tag:
-            return out.put_items(self.items_of.value(node))
+            return out.put_items(self.operand.value(node))
         return writer.put_constructed_attribute(self, node)
 
 
 cdef class TextOf(Constructing):
     """A text node of the strings of an operand; none where there are none."""
 
-    cdef Operator operand
-
-    def __init__(self, operand: Operator, items: Operator) -> None:
-        super().__init__(items, (operand,))
-        self.operand = operand
-
     cdef int write(self, long long node, Output out) except -1:
         cdef ResultWriter writer = <ResultWriter>out
         if writer.mode != IN_CONTENT:
-            return out.put_items(self.items_of.value(node))
-        return writer.put_constructed_text(self.operand, node)
+            return out.put_items(self.operand.value(node))
+        return writer.put_constructed_text(self.other, node)
 
 
 cdef class ElementOf(Constructing):
@@ -151,7 +142,7 @@ cdef class ElementOf(Constructing):
             Static(escaped_text(part), items) if isinstance(part, str) else part
             for part in content
         ]
-        super().__init__(items, (*attributes, *parts))
+        super().__init__(items.scratch, items, *attributes, *parts)
         name = constructor.name
         names = tuple(attribute for attribute, _ in constructor.attributes)
         self.start = f"<{name}".encode()
@@ -178,26 +169,20 @@ cdef class ElementOf(Constructing):
     cdef int write(self, long long node, Output out) except -1:
         cdef ResultWriter writer = <ResultWriter>out
         if writer.mode == AS_STRINGS:
-            return out.put_items(self.items_of.value(node))
+            return out.put_items(self.operand.value(node))
         return writer.put_constructed(self, node)
 
 
 cdef class Decisive(Operator):
     """A part of an enclosing constructor of which one has to yield something."""
 
-    cdef Operator _operand
-
-    def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self._operand = operand
-
     cdef object value(self, long long node):
-        return self._operand.value(node)
+        return self.operand.value(node)
 
     cdef int write(self, long long node, Output out) except -1:
         cdef ResultWriter writer = <ResultWriter>out
         cdef long long items = writer.count
-        self._operand.write(node, out)
+        self.operand.write(node, out)
         writer.is_empty &= writer.count == items
         return 0
 
@@ -206,29 +191,24 @@ cdef class PartOf(Operator):
     """A part of a return clause (projection/parts.py) at the element of a variable: its piece,
     where that came with the message, or else what the operator writes."""
 
-    cdef Scratch _scratch
     cdef object _variable
     cdef str _digest
-    cdef Operator _otherwise
 
     def __init__(
-        self, scratch: Scratch, variable: Variable | ItemVariable, digest: str,
-        otherwise: Operator
+        self, variable: Variable | ItemVariable, digest: str, otherwise: Operator
     ) -> None:
-        super().__init__((otherwise,))
-        self._scratch = scratch
+        super().__init__(otherwise.scratch, otherwise)
         self._variable = variable
         self._digest = digest
-        self._otherwise = otherwise
 
     cdef object value(self, long long node):
         markup = self._piece()
         if markup is None:
-            return self._otherwise.value(node)
+            return self.operand.value(node)
         return [Written(NodeKind.NODE, None, "", markup=markup)] if markup else []
 
     cdef bytes _piece(self):
-        pieces = self._scratch.columns._stream.pieces
+        pieces = self.scratch.columns._stream.pieces
         if not pieces:
             return None
         if isinstance(self._variable, Variable):
@@ -240,7 +220,7 @@ cdef class PartOf(Operator):
         cdef ResultWriter writer = <ResultWriter>out
         cdef bytes markup = self._piece()
         if markup is None or writer.mode == AS_STRINGS:
-            return self._otherwise.write(node, out)
+            return self.operand.write(node, out)
         return writer.put_markup(markup) if markup else 0
 
 
@@ -248,12 +228,6 @@ cdef class PartOf(Operator):
 cdef class BindingPart(Operator):
     """A part of constructors that depends on the element of the binding alone: one operator for
     all profiles that have it, whose text a ResultWriter keeps for each element."""
-
-    cdef Operator operand
-
-    def __init__(self, operand: Operator) -> None:
-        super().__init__((operand,))
-        self.operand = operand
 
     cdef object value(self, long long node):
         return self.operand.value(node)
@@ -303,7 +277,7 @@ cdef class Result(Operator):
         is_message: bool = False, encloses: bool = False,
         base: Operator | None = None, condition: Operator | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(body.scratch)
         self.body = body
         self.variable = variable
         self.is_message = is_message
