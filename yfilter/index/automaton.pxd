@@ -34,6 +34,15 @@ cdef class IntCache:
     cpdef long long size_bytes(self)
 
 
+cdef class Slots:
+    cdef int[::1] _slots
+
+    cdef unsigned long long home_of(self, int number) except? 0
+    cdef int enter(self, int number) except -1
+    cdef int leave(self, int number) except -1
+    cdef int make_room(self, int count) except -1
+
+
 cpdef enum:
     # Fields before a record.
     POOLED_LENGTH = -2
@@ -41,9 +50,8 @@ cpdef enum:
     POOLED_BEFORE = 2
 
 
-cdef class RecordPool:
+cdef class RecordPool(Slots):
     cdef public int[::1] words
-    cdef int[::1] _slots
     cdef int _used
     cdef readonly int count
     cdef dict _free
@@ -53,8 +61,6 @@ cdef class RecordPool:
     cdef int acquire(self, int[::1] numbers, int length) except -1
     cpdef bint release(self, int record) except -1
     cdef int _allocate(self, int length) except -1
-    cdef int _rehash(self, int capacity) except -1
-    cdef unsigned long long _hash_of(self, int record) noexcept
 
 
 cdef class SubscriberRuns:
@@ -129,18 +135,18 @@ cpdef enum:
     CHECK_VERIFIED = 11
 
 
-cpdef enum:
-    # Fields of an atom.
-    ATOM_ATTRIBUTE = 0
-    ATOM_HASH = 1
-    ATOM_PLACE = 2
-    ATOM_LENGTH = 3
-    ATOM_USERS = 4
-    ATOM_FIRST_EDGE = 5
-    ATOM_EDGES = 6
-    ATOM_SEEN = 7
-    ATOM_WIDTH = 8
+cdef struct AtomRow:  # see AtomTable
+    int attribute
+    int hash
+    int place
+    int length
+    int users
+    int first_edge
+    int edges
+    int seen
 
+
+cpdef enum:
     # Other code counts on atoms fitting into as many bits.
     ATOM_BITS = 24
 
@@ -167,7 +173,8 @@ cpdef enum:
 
 @cython.final
 cdef class AtomTable:
-    cdef public int[::1] atoms
+    cdef AtomRow* atoms
+    cdef readonly int[::1] rows
     cdef public unsigned char[::1] octets
     cdef public int[::1] length_max
     cdef public int[::1] equalities
@@ -218,33 +225,34 @@ cdef class AtomTable:
     cpdef int constants(self, int attribute) except -1
     cpdef bint is_range(self, int atom) except -1
     cdef int _place_for(self, int length) except -1
+    cdef int _cover_rows(self, int count) except -1
     cdef int _new_atom(self) except -1
     cdef int _rehash(self, int capacity) except -1
     cdef int _unlink(self, int atom) except -1
 
 
+cdef struct TrieNode:  # see Trie
+    int parent
+    int edge
+    int loop
+    int first_query
+    int uses
+    int changed
+    int next
+    int previous
+    int names
+    int edges
+
+
+cdef struct TrieQuery:  # see Trie
+    int node
+    int next
+    int previous
+    int residual
+    int number
+
+
 cpdef enum:
-    # Fields of a node.
-    NODE_PARENT = 0
-    NODE_EDGE = 1
-    NODE_LOOP = 2
-    NODE_FIRST_QUERY = 3
-    NODE_USES = 4
-    NODE_CHANGED = 5
-    NODE_NEXT = 6
-    NODE_PREVIOUS = 7
-    NODE_NAMES = 8
-    NODE_EDGES = 9
-    NODE_WIDTH = 10
-
-    # Fields of a query.
-    QUERY_NODE = 0
-    QUERY_NEXT = 1
-    QUERY_PREVIOUS = 2
-    QUERY_RESIDUAL = 3
-    QUERY_NUMBER = 4
-    QUERY_WIDTH = 5
-
     ROOTS = 6
 
     # An edge: a number << EDGE_SHIFT | its kind; EDGE_LOOP is alone of its kind.
@@ -262,9 +270,10 @@ cpdef enum:
     LOG_MASK = 4095
 
 
-cdef class Trie:
-    cdef public int[::1] nodes
-    cdef public int[::1] queries
+cdef class Trie(Slots):
+    cdef TrieNode* nodes
+    cdef TrieQuery* queries
+    cdef readonly int[::1] node_rows, query_rows
     cdef int[::1] alias
     cdef public int[::1] log_node
     cdef public int[::1] log_edge
@@ -272,7 +281,6 @@ cdef class Trie:
     cdef public int clock
     cdef unsigned long long[::1] _recent
     cdef int _recent_since
-    cdef int[::1] _slots
     cdef int _node_bound
     cdef readonly int node_count
     cdef int _first_free
@@ -291,6 +299,8 @@ cdef class Trie:
     cdef int set_alias(self, int query, int other) except -1
     cpdef int answers(self, int query) except -1
     cpdef int remove_query(self, int query) except -1
+    cdef int _cover_nodes(self, int count) except -1
+    cdef int _cover_queries(self, int count) except -1
     cdef list queries_behind(self, int edge)
     cdef list queries_below(self, int[::1] nodes)
     cdef bint _is_known(self, int node) noexcept
@@ -299,9 +309,6 @@ cdef class Trie:
     cdef int _note(self, int node, int edge) except -1
     cdef int _link_edge(self, int node, int atom) except -1
     cdef int _unlink_edge(self, int node, int atom) except -1
-    cdef int _insert(self, int node) except -1
-    cdef int _delete(self, int node) except -1
-    cdef int _rehash(self, int capacity) except -1
 
 
 cpdef enum:
@@ -405,10 +412,21 @@ cdef class NodeSet:
     cdef int close(self) except -1
 
 
+cdef struct LoopsRow:  # see LoopSets
+    int first
+    int count
+    int names
+    int time
+    int changed
+    int twin
+    int[2] spare  # half a cache line
+
+
 cdef class LoopSets:
     cdef Trie trie
     cdef LoopSets older
-    cdef int[::1] sets
+    cdef LoopsRow* sets
+    cdef int[::1] _set_rows
     cdef int[::1] members
     cdef int[::1] names
     cdef IntCache _numbers
@@ -426,27 +444,27 @@ cdef class LoopSets:
     cdef int _derive(self, int loops) except -1
 
 
-cpdef enum:
-    # Fields of a state.
-    STATE_ROW = 0
-    STATE_ACCEPTS = 1
-    STATE_FLAGS = 2
-    STATE_TIME = 3
-    STATE_FIRST = 4
-    STATE_COUNT = 5
-    STATE_TWIN = 6
-    STATE_ELSEWHERE = 7
-    STATE_NAMES = 8
-    STATE_EDGES = 9
-    STATE_LOOPS = 10
-    STATE_LEANS_ON = 11
-    STATE_DIFFERING_NAMES = 12
-    STATE_DIFFERING_EDGES = 13
-    STATE_ROW_THEN = 14
-    STATE_TIME_THEN = 15
-    STATE_WIDTH = 16
+cdef struct StateRow:  # see StateTable
+    int row
+    int accepts
+    int flags
+    int time
+    int first
+    int count
+    int twin
+    int elsewhere
+    int names
+    int edges
+    int loops
+    int leans_on
+    int differing_names
+    int differing_edges
+    int row_then
+    int time_then
 
-    # Its flags; from FLAG_ASKED on one of FLAGS_ASKED for each edge.
+
+cpdef enum:
+    # The flags of a state; from FLAG_ASKED on one of FLAGS_ASKED for each edge.
     FLAG_FOLLOWS = 1
     FLAG_ATTRIBUTES = 2
     FLAG_ASKED = 4
@@ -460,7 +478,8 @@ cdef class StateTable:
     cdef Trie trie
     cdef int[::1] only_label
     cdef readonly int[::1] label_bits
-    cdef readonly int[::1] states
+    cdef StateRow* states
+    cdef int[::1] _state_rows
     cdef int[::1] members
     cdef int[::1] member_names
     cdef int[::1] member_edges
@@ -529,7 +548,7 @@ cdef class SecondAccess:
     cdef int _last_template, _made, _different
     cdef int[::1] _key
 
-    cdef int divide(self, int[::1] queries, int count, int[::1] rows) except -1
+    cdef int divide(self, int[::1] queries, int count, TrieQuery* rows) except -1
     cdef int collect(self, int group) except -1
     cdef int _part_alike(self, int count) except -1
     cdef int _made_template(self) except -1

@@ -21,7 +21,17 @@ from yfilter.language.words import (
     NOWHERE, SPACED_OCTETS, WORD_FUNCTIONS, described, needles_of, spaced,
 )
 
+from libc.string cimport memset
+
 from yfilter.index.value_hash cimport value_hash
+
+cdef enum:
+    # Numbers of 32 bits in a row.
+    ATOM_WIDTH = sizeof(AtomRow) // 4
+    NODE_WIDTH = sizeof(TrieNode) // 4
+    QUERY_WIDTH = sizeof(TrieQuery) // 4
+    STATE_WIDTH = sizeof(StateRow) // 4
+    LOOPS_WIDTH = sizeof(LoopsRow) // 4
 
 
 # -------------------------------------------------------------------------------------------------
@@ -295,6 +305,60 @@ cdef inline unsigned long long _hash_of_key(long long key) noexcept:
 
 
 # -------------------------------------------------------------------------------------------------
+# Slots: an open-addressing table of numbers above 0, for tables that keep the keys of these.
+#
+# Of three slots two are in use at most.
+
+
+cdef class Slots:
+    """``enter`` a number that is not there; ``leave`` takes one out.  A table finds the number of a
+    key by itself: from ``home_of`` on, up to a slot of 0."""
+
+    def __init__(self) -> None:
+        self._slots = ints(64)
+
+    cdef unsigned long long home_of(self, int number) except? 0:
+        """The hash of the key of a number."""
+        raise NotImplementedError
+
+    cdef int enter(self, int number) except -1:
+        cdef unsigned long long mask = len(self._slots) - 1
+        cdef unsigned long long slot = self.home_of(number) & mask
+        while self._slots[slot] != 0:
+            slot = (slot + 1) & mask
+        self._slots[slot] = number
+        return 0
+
+    cdef int leave(self, int number) except -1:
+        cdef unsigned long long mask = len(self._slots) - 1
+        cdef unsigned long long hole = self.home_of(number) & mask
+        cdef unsigned long long slot, home
+        while self._slots[hole] != number:
+            hole = (hole + 1) & mask
+        # Close the hole: a later entry of the same run may be moved up to it.
+        slot = (hole + 1) & mask
+        while self._slots[slot] != 0:
+            home = self.home_of(self._slots[slot]) & mask
+            if ((slot - home) & mask) >= ((slot - hole) & mask):
+                self._slots[hole] = self._slots[slot]
+                hole = slot
+            slot = (slot + 1) & mask
+        self._slots[hole] = 0
+        return 0
+
+    cdef int make_room(self, int count) except -1:
+        """For one more beside so many."""
+        cdef int i
+        old = self._slots
+        if 3 * (count + 1) > 2 * len(old):
+            self._slots = ints(2 * len(old))
+            for i in range(len(old)):
+                if old[i] != 0:
+                    self.enter(old[i])
+        return 0
+
+
+# -------------------------------------------------------------------------------------------------
 # KeyTable: very many short keys under numbers that the caller gives, found both ways.
 #
 # The octets of all keys stand in one column, rooms a multiple of ROOM_OCTETS.  A row for each
@@ -313,19 +377,19 @@ cpdef enum:
     ROOM_OCTETS = 4
 
 
-cdef class KeyTable:
+cdef class KeyTable(Slots):
     """``insert`` a key that is not there under a number from 1 that has none; ``remove`` it."""
 
     cdef unsigned char[::1] _octets
-    cdef int[::1] _rows, _slots
+    cdef int[::1] _rows
     cdef int _count, _used
     cdef dict _free
     cdef long long _free_octets
 
     def __init__(self) -> None:
+        super().__init__()
         self._octets = octets(1024)
         self._rows = ints(KEY_WIDTH * 16)
-        self._slots = ints(64)
         self._count = 0
         self._used = 0
         self._free: dict[int, list[int]] = {}
@@ -361,8 +425,7 @@ cdef class KeyTable:
         cdef int length = len(key)
         cdef int i
         cdef const unsigned char* wanted = key
-        if 3 * (self._count + 1) > 2 * len(self._slots):
-            self._rehash(2 * len(self._slots))
+        self.make_room(self._count)
         if KEY_WIDTH * number + 1 >= len(self._rows):
             self._rows = grown(self._rows, KEY_WIDTH * (number + number // 4 + 8))
         place = self._place_for((length + ROOM_OCTETS - 1) // ROOM_OCTETS)
@@ -372,29 +435,14 @@ cdef class KeyTable:
         for i in range(length):
             self._octets[place + i] = wanted[i]
         self._count += 1
-        self._enter(number, hash(key))
-        return 0
+        return self.enter(number)
 
     cpdef int remove(self, int number) except -1:
-        """Take the key of a number out, and close the hole."""
-        cdef long long mask = len(self._slots) - 1
-        cdef long long hole = hash(self.key(number))
-        cdef long long slot, home
+        """Take the key of a number out."""
         cdef int room = (
             self._rows[KEY_WIDTH * number + KEY_LENGTH] + ROOM_OCTETS - 1
         ) // ROOM_OCTETS
-        hole = hole & mask
-        while self._slots[hole] != number:
-            hole = (hole + 1) & mask
-        slot = (hole + 1) & mask
-        while self._slots[slot] != 0:
-            home = hash(self.key(self._slots[slot]))
-            home = home & mask
-            if ((slot - home) & mask) >= ((slot - hole) & mask):
-                self._slots[hole] = self._slots[slot]
-                hole = slot
-            slot = (slot + 1) & mask
-        self._slots[hole] = 0
+        self.leave(number)
         self._free.setdefault(room, []).append(self._rows[KEY_WIDTH * number + KEY_PLACE])
         self._free_octets += ROOM_OCTETS * room
         self._rows[KEY_WIDTH * number + KEY_LENGTH] = -1
@@ -432,23 +480,8 @@ cdef class KeyTable:
             self._octets = grown(self._octets, ROOM_OCTETS * (self._used + self._used // 4))
         return place
 
-    cdef int _enter(self, int number, long long hashed) except -1:
-        cdef long long mask = len(self._slots) - 1
-        cdef long long slot = hashed & mask
-        while self._slots[slot] != 0:
-            slot = (slot + 1) & mask
-        self._slots[slot] = number
-        return 0
-
-    cdef int _rehash(self, int capacity) except -1:
-        cdef int i
-        old = self._slots
-        new = ints(capacity)
-        self._slots = new
-        for i in range(len(old)):
-            if old[i] != 0:
-                self._enter(old[i], hash(self.key(old[i])))
-        return 0
+    cdef unsigned long long home_of(self, int number) except? 0:
+        return hash(self.key(number))
 
 
 # -------------------------------------------------------------------------------------------------
@@ -469,12 +502,12 @@ cdef class KeyTable:
 _RECORD_SEED = hash("yfilter.index.record_pool") & 0xFFFFFFFF
 
 
-cdef class RecordPool:
+cdef class RecordPool(Slots):
     """``acquire`` gives the record of a sequence; ``release`` takes back one use."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.words = ints(256)
-        self._slots = ints(64)
         self._used = POOLED_BEFORE
         self.count = 0
         self._free: dict[int, list[int]] = {}
@@ -486,13 +519,12 @@ cdef class RecordPool:
         cdef int record, candidate, i
         cdef long long mask
         cdef unsigned long long slot
-        if 3 * (self.count + 1) > 2 * len(self._slots):
-            self._rehash(2 * len(self._slots))
+        self.make_room(self.count)
         record = self._allocate(length)
         for i in range(length):
             self.words[record + i] = numbers[i]
         mask = len(self._slots) - 1
-        slot = self._hash_of(record) & mask
+        slot = self.home_of(record) & mask
         while self._slots[slot] != 0:
             candidate = self._slots[slot]
             if self.words[candidate + POOLED_LENGTH] == length:
@@ -512,23 +544,10 @@ cdef class RecordPool:
 
     cpdef bint release(self, int record) except -1:
         """Take back one use; whether it was the last one, so that the record is gone."""
-        cdef unsigned long long mask = len(self._slots) - 1
-        cdef unsigned long long hole, slot, home
         self.words[record + POOLED_USERS] -= 1
         if self.words[record + POOLED_USERS] > 0:
             return False
-        hole = self._hash_of(record) & mask
-        while self._slots[hole] != record:
-            hole = (hole + 1) & mask
-        # Close the hole: a later entry of the same run may be moved up to it.
-        slot = (hole + 1) & mask
-        while self._slots[slot] != 0:
-            home = self._hash_of(self._slots[slot]) & mask
-            if ((slot - home) & mask) >= ((slot - hole) & mask):
-                self._slots[hole] = self._slots[slot]
-                hole = slot
-            slot = (slot + 1) & mask
-        self._slots[hole] = 0
+        self.leave(record)
         self.count -= 1
         self._free.setdefault(self.words[record + POOLED_LENGTH], []).append(record)
         self._free_words += self.words[record + POOLED_LENGTH] + POOLED_BEFORE
@@ -556,22 +575,7 @@ cdef class RecordPool:
         self.words[record + POOLED_LENGTH] = length
         return record
 
-    cdef int _rehash(self, int capacity) except -1:
-        cdef int i
-        cdef unsigned long long mask = capacity - 1
-        cdef unsigned long long slot
-        old = self._slots
-        new = ints(capacity)
-        self._slots = new
-        for i in range(len(old)):
-            if old[i] != 0:
-                slot = self._hash_of(old[i]) & mask
-                while self._slots[slot] != 0:
-                    slot = (slot + 1) & mask
-                self._slots[slot] = old[i]
-        return 0
-
-    cdef unsigned long long _hash_of(self, int record) noexcept:
+    cdef unsigned long long home_of(self, int record) except? 0:
         cdef int i
         cdef unsigned long long mask = 0xFFFFFFFFFFFFFFFF
         cdef unsigned long long prime = 0xFF51AFD7ED558CCD
@@ -784,7 +788,7 @@ cdef class SubscriberRuns:
 # < number`` of one attribute and operator have in common; their numbers stand with the profiles, in
 # order, each kept once.
 #
-# An atom is a row of ATOM_WIDTH numbers in ``atoms``, 32 bytes::
+# An atom is a row of ``atoms``, an AtomRow of 32 bytes::
 #
 #     ATTRIBUTE           whose values it is about
 #     HASH                of attribute and value
@@ -833,7 +837,8 @@ cdef class AtomTable:
     """
 
     def __init__(self) -> None:
-        self.atoms = ints(ATOM_WIDTH * 64)
+        self.rows = ints(1)
+        self._cover_rows(64)
         self.octets = octets(256)
         self.length_max = ints(16)
         self.equalities = ints(16)
@@ -901,15 +906,13 @@ cdef class AtomTable:
             while slots[slot] != 0 and slots[slot] >> 32 != tag:
                 slot = (slot + 1) & mask
             if slots[slot] != 0:
-                touched ^= self.atoms[ATOM_WIDTH * (slots[slot] & low) + ATOM_PLACE]
+                touched ^= self.atoms[(slots[slot] & low)].place
                 self._which[kept] = self._which[k]
                 self._hash[kept] = hashed
                 self._slot[kept] = slot
                 kept += 1
         for k in range(kept):
-            touched ^= self.octets[
-                self.atoms[ATOM_WIDTH * (slots[self._slot[k]] & low) + ATOM_PLACE]
-            ]
+            touched ^= self.octets[self.atoms[(slots[self._slot[k]] & low)].place]
         self._touched = touched
         for k in range(kept):
             i = self._which[k]
@@ -943,11 +946,8 @@ cdef class AtomTable:
         while self._slots[slot] != 0:
             if self._slots[slot] >> 32 == tag:
                 atom = self._slots[slot] & low
-                if (
-                    self.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE] == attribute
-                    and self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] == length
-                ):
-                    place = self.atoms[ATOM_WIDTH * atom + ATOM_PLACE]
+                if self.atoms[atom].attribute == attribute and self.atoms[atom].length == length:
+                    place = self.atoms[atom].place
                     i = 0
                     while i < length and self.octets[place + i] == values[first + i]:
                         i += 1
@@ -965,7 +965,7 @@ cdef class AtomTable:
         self.cover(attribute)
         atom = self.find(attribute, values, 0, length)
         if atom:
-            self.atoms[ATOM_WIDTH * atom + ATOM_USERS] += 1
+            self.atoms[atom].users += 1
             return atom
         if 2 * (self._count + 1) > len(self._slots):
             self._rehash(2 * len(self._slots))
@@ -973,12 +973,11 @@ cdef class AtomTable:
         place = self._place_for(length)
         for i in range(length):
             self.octets[place + i] = values[i]
-        row = ATOM_WIDTH * atom
         hashed = value_hash(self._seed, attribute, values, 0, length)
-        self.atoms[row + ATOM_ATTRIBUTE] = attribute
-        self.atoms[row + ATOM_HASH] = hashed & 0x7FFFFFFF
-        self.atoms[row + ATOM_PLACE] = place
-        self.atoms[row + ATOM_LENGTH] = length
+        self.atoms[atom].attribute = attribute
+        self.atoms[atom].hash = hashed & 0x7FFFFFFF
+        self.atoms[atom].place = place
+        self.atoms[atom].length = length
         if _is_number(value):
             self.number_equalities[attribute] += 1
         elif value[:1] == b"\xfe":
@@ -1001,37 +1000,30 @@ cdef class AtomTable:
         self.cover(attribute)
         atom = self.ranges[attribute * RANGES + operator - 1]
         if atom:
-            self.atoms[ATOM_WIDTH * atom + ATOM_USERS] += 1
+            self.atoms[atom].users += 1
             return atom
         atom = self._new_atom()
         self.ranges[attribute * RANGES + operator - 1] = atom
         self.range_counts[attribute] += 1
-        self.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE] = attribute
-        self.atoms[ATOM_WIDTH * atom + ATOM_PLACE] = operator
-        self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] = -1
+        self.atoms[atom].attribute = attribute
+        self.atoms[atom].place = operator
+        self.atoms[atom].length = -1
         return atom
 
     cpdef int release(self, int atom) except -1:
         """Take back one use; gives the attribute whose atom is gone by that, or 0."""
-        cdef int row = ATOM_WIDTH * atom
-        cdef int attribute = self.atoms[row + ATOM_ATTRIBUTE]
-        self.atoms[row + ATOM_USERS] -= 1
-        if self.atoms[row + ATOM_USERS] > 0:
+        cdef int attribute = self.atoms[atom].attribute
+        self.atoms[atom].users -= 1
+        if self.atoms[atom].users > 0:
             return 0
-        if self.atoms[row + ATOM_LENGTH] < 0:
-            self.ranges[attribute * RANGES + self.atoms[row + ATOM_PLACE] - 1] = 0
+        if self.atoms[atom].length < 0:
+            self.ranges[attribute * RANGES + self.atoms[atom].place - 1] = 0
             self.range_counts[attribute] -= 1
         else:
             self._unlink(atom)
-            if (
-                self.octets[self.atoms[row + ATOM_PLACE]] == NUMBER_KEY
-                and self.atoms[row + ATOM_LENGTH]
-            ):
+            if self.octets[self.atoms[atom].place] == NUMBER_KEY and self.atoms[atom].length:
                 self.number_equalities[attribute] -= 1
-            elif (
-                self.octets[self.atoms[row + ATOM_PLACE]] == TEXT_TEST
-                and self.atoms[row + ATOM_LENGTH]
-            ):
+            elif self.octets[self.atoms[atom].place] == TEXT_TEST and self.atoms[atom].length:
                 self.tests[attribute] -= 1
                 assert self.text_tests is not None
                 self.text_tests.remove(attribute, self._value(atom))
@@ -1039,12 +1031,12 @@ cdef class AtomTable:
                 self.equalities[attribute] -= 1
                 if self.equalities[attribute] == 0:
                     self.length_max[attribute] = 0
-            self._free_octets.setdefault(_rounded(self.atoms[row + ATOM_LENGTH]), []).append(
-                self.atoms[row + ATOM_PLACE]
+            self._free_octets.setdefault(_rounded(self.atoms[atom].length), []).append(
+                self.atoms[atom].place
             )
-            self._octets_free += _rounded(self.atoms[row + ATOM_LENGTH])
+            self._octets_free += _rounded(self.atoms[atom].length)
             self._count -= 1
-        self.atoms[row + ATOM_ATTRIBUTE] = 0
+        self.atoms[atom].attribute = 0
         self._free_atoms.append(atom)
         return attribute
 
@@ -1095,14 +1087,12 @@ cdef class AtomTable:
         )
 
     cpdef bint is_range(self, int atom) except -1:
-        return self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] < 0
+        return self.atoms[atom].length < 0
 
     def describe(self, atom: int) -> str:
         """For people."""
         if self.is_range(atom):
-            return ("<", "<=", ">", ">=")[
-                self.atoms[ATOM_WIDTH * atom + ATOM_PLACE] - 1
-            ] + " number"
+            return ("<", "<=", ">", ">=")[self.atoms[atom].place - 1] + " number"
         key = self._value(atom)
         if _is_number(key):
             (number,) = struct.unpack_from("=d", key, 1)
@@ -1134,7 +1124,7 @@ cdef class AtomTable:
 
     def size_bytes(self) -> int:
         return (
-            4 * (len(self.atoms) + 2 * len(self._slots) + 8 * len(self.equalities))
+            4 * (len(self.rows) + 2 * len(self._slots) + 8 * len(self.equalities))
             + len(self.octets)
             + 8 * len(self.numbers)
         )
@@ -1144,24 +1134,26 @@ cdef class AtomTable:
         return 32 * atoms + 16 * self._count + self._octets_used - self._octets_free
 
     def _value(self, atom: int) -> bytes:
-        place, length = (
-            self.atoms[ATOM_WIDTH * atom + ATOM_PLACE],
-            self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH],
-        )
+        place, length = self.atoms[atom].place, self.atoms[atom].length
         return bytes(self.octets[place + i] for i in range(length))
 
+    cdef int _cover_rows(self, int count) except -1:
+        """Room for so many atoms."""
+        self.rows = grown(self.rows, ATOM_WIDTH * count)
+        self.atoms = <AtomRow*>&self.rows[0]
+        return 0
+
     cdef int _new_atom(self) except -1:
-        cdef int atom, i
+        cdef int atom
         if self._free_atoms:
             atom = self._free_atoms.pop()
         else:
             atom = self._bound
-            if ATOM_WIDTH * (atom + 1) > len(self.atoms):
-                self.atoms = grown(self.atoms, ATOM_WIDTH * (atom + atom // 2 + 8))
+            if atom == len(self.rows) // ATOM_WIDTH:
+                self._cover_rows(atom + atom // 2 + 8)
             self._bound = atom + 1
-        for i in range(ATOM_WIDTH):
-            self.atoms[ATOM_WIDTH * atom + i] = 0
-        self.atoms[ATOM_WIDTH * atom + ATOM_USERS] = 1
+        memset(&self.atoms[atom], 0, sizeof(AtomRow))
+        self.atoms[atom].users = 1
         return atom
 
     cdef int _place_for(self, int length) except -1:
@@ -1187,11 +1179,8 @@ cdef class AtomTable:
         cdef unsigned int mask = capacity - 1
         self._slots = longs(capacity)
         for atom in range(1, self._bound):
-            if (
-                self.atoms[ATOM_WIDTH * atom + ATOM_USERS] > 0
-                and self.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] >= 0
-            ):
-                hashed = self.atoms[ATOM_WIDTH * atom + ATOM_HASH]
+            if self.atoms[atom].users > 0 and self.atoms[atom].length >= 0:
+                hashed = self.atoms[atom].hash
                 slot = hashed & mask
                 while self._slots[slot] != 0:
                     slot = (slot + 1) & mask
@@ -1201,7 +1190,7 @@ cdef class AtomTable:
     cdef int _unlink(self, int atom) except -1:
         """Take an equality out of the table, and close the hole."""
         cdef unsigned int mask = len(self._slots) - 1
-        cdef unsigned int hole = self.atoms[ATOM_WIDTH * atom + ATOM_HASH]
+        cdef unsigned int hole = self.atoms[atom].hash
         cdef unsigned int slot, home
         cdef long long low = 0xFFFFFFFF
         hole = hole & mask
@@ -1262,7 +1251,7 @@ def _rounded(length: int) -> int:
 # Each priority class of queries of each reading has a root of its own, nodes 1 to ROOTS, so that a
 # run of one meets nothing of the others.
 #
-# A node is a row of NODE_WIDTH numbers in ``nodes``, 40 bytes::
+# A node is a row of ``nodes``, a TrieNode of 40 bytes::
 #
 #     PARENT, EDGE       the node above and the edge from it
 #     LOOP, FIRST_QUERY  the node behind the ε-move, the first query accepted; or 0
@@ -1271,7 +1260,7 @@ def _rounded(length: int) -> int:
 #     NEXT, PREVIOUS     node on an edge of the same atom
 #     NAMES, EDGES       a bit for each name edge, for each other edge, that it had (``edge_bit``)
 #
-# A query is a row of QUERY_WIDTH in ``queries``, 20 bytes::
+# A query is a row of ``queries``, a TrieQuery of 20 bytes::
 #
 #     NODE               where it is accepted
 #     NEXT, PREVIOUS     query of the node
@@ -1296,12 +1285,22 @@ def root_of(priority: int, reading: int) -> int:
     return 1 + priority + ROOTS // 2 * reading
 
 
-cdef class Trie:
+class QueryRow(NamedTuple):
+    """Where a query is accepted, what is left to verify, and the number of its range."""
+
+    node: int
+    residual: int
+    number: int
+
+
+cdef class Trie(Slots):
     """Nodes, queries and the log of changes; ``clock`` is the time of the last one."""
 
     def __init__(self, atoms: AtomTable) -> None:
-        self.nodes = ints(NODE_WIDTH * 64)
-        self.queries = ints(QUERY_WIDTH * 64)
+        super().__init__()
+        self.node_rows = self.query_rows = ints(1)
+        self._cover_nodes(64)
+        self._cover_queries(64)
         self.alias = ints(1)
         self.log_node = ints(LOG_SIZE)
         self.log_edge = ints(LOG_SIZE)
@@ -1309,7 +1308,6 @@ cdef class Trie:
         self.clock = 1
         self._recent = array("Q", bytes(8 * 512))  # a bit for nodes changed since a time
         self._recent_since = 0
-        self._slots = ints(64)
         self._node_bound = ROOTS + 1
         self.node_count = ROOTS
         self._first_free = 0
@@ -1319,7 +1317,7 @@ cdef class Trie:
         self._free_query = 0
         self._atoms = atoms
         for root in range(1, ROOTS + 1):
-            self.nodes[NODE_WIDTH * root + NODE_USES] = 1  # a root is never pruned
+            self.nodes[root].uses = 1  # a root is never pruned
 
     cdef int child(self, int node, int edge) noexcept:
         """The node behind an edge, or 0; not for EDGE_LOOP."""
@@ -1327,10 +1325,7 @@ cdef class Trie:
         cdef unsigned int slot = _hash_of_edge(node, edge) & mask
         cdef int found = self._slots[slot]
         while found != 0:
-            if (
-                self.nodes[NODE_WIDTH * found + NODE_PARENT] == node
-                and self.nodes[NODE_WIDTH * found + NODE_EDGE] == edge
-            ):
+            if self.nodes[found].parent == node and self.nodes[found].edge == edge:
                 return found
             slot = (slot + 1) & mask
             found = self._slots[slot]
@@ -1339,7 +1334,7 @@ cdef class Trie:
     cdef int child_of_all(self, int[::1] parents, int count, int edge, int[::1] found) noexcept:
         """``child`` of many nodes at once, by the same edge."""
         # PERF: each loop is of cache misses that do not wait for each other.
-        cdef int[::1] nodes = self.nodes
+        cdef TrieNode* nodes = self.nodes
         cdef int[::1] slots = self._slots
         cdef unsigned int mask = len(self._slots) - 1
         cdef int other = 0
@@ -1347,14 +1342,11 @@ cdef class Trie:
         for i in range(count):
             found[i] = slots[_hash_of_edge(parents[i], edge) & mask]
         for i in range(count):
-            other |= nodes[NODE_WIDTH * found[i] + NODE_PARENT] ^ parents[i]
-            other |= nodes[NODE_WIDTH * found[i] + NODE_EDGE] ^ edge
+            other |= nodes[found[i]].parent ^ parents[i]
+            other |= nodes[found[i]].edge ^ edge
         if other:
             for i in range(count):
-                if (
-                    nodes[NODE_WIDTH * found[i] + NODE_PARENT] != parents[i]
-                    or nodes[NODE_WIDTH * found[i] + NODE_EDGE] != edge
-                ):
+                if nodes[found[i]].parent != parents[i] or nodes[found[i]].edge != edge:
                     found[i] = self.child(parents[i], edge)
         return 0
 
@@ -1367,7 +1359,7 @@ cdef class Trie:
             node = column[i]
             if filtered and not (self._recent[(node >> 6) & 511] >> (node & 63)) & 1:
                 continue
-            if self.nodes[NODE_WIDTH * node + NODE_CHANGED] > time:
+            if self.nodes[node].changed > time:
                 return i
         return end
 
@@ -1376,28 +1368,27 @@ cdef class Trie:
         cdef int made = self.child(node, edge)
         if made:
             return made
-        if 3 * (self.node_count + 1) > 2 * len(self._slots):
-            self._rehash(2 * len(self._slots))
+        self.make_room(self.node_count)
         if self._is_known(node):
             self._note(node, edge)
         made = self._new_node(node, edge)
-        self._insert(made)
+        self.enter(made)
         if edge & EDGE_ATTRIBUTE:  # or an atom, which has that bit, too
-            self.nodes[NODE_WIDTH * node + NODE_EDGES] |= edge_bit(edge)
+            self.nodes[node].edges |= edge_bit(edge)
         else:
-            self.nodes[NODE_WIDTH * node + NODE_NAMES] |= name_bit(edge)
+            self.nodes[node].names |= name_bit(edge)
         if edge & EDGE_KIND == EDGE_ATOM:
             self._link_edge(made, edge >> EDGE_SHIFT)
         return made
 
     cpdef int loop_of(self, int node) except -1:
         """The looping node behind the ε-move, made if there is none."""
-        cdef int made = self.nodes[NODE_WIDTH * node + NODE_LOOP]
+        cdef int made = self.nodes[node].loop
         if made == 0:
             if self._is_known(node):
                 self._note(node, EDGE_LOOP)
             made = self._new_node(node, EDGE_LOOP)
-            self.nodes[NODE_WIDTH * node + NODE_LOOP] = made
+            self.nodes[node].loop = made
         return made
 
     cpdef int add_query(self, int node, int residual, int number) except -1:
@@ -1405,26 +1396,21 @@ cdef class Trie:
         cdef int query = self._free_query
         cdef int row, first
         if query:
-            self._free_query = self.queries[QUERY_WIDTH * query + QUERY_NODE]
+            self._free_query = self.queries[query].node
         else:
             query = self._query_bound
-            if QUERY_WIDTH * (query + 1) > len(self.queries):
-                self.queries = grown(self.queries, QUERY_WIDTH * (query + query // 2 + 8))
+            if query == len(self.query_rows) // QUERY_WIDTH:
+                self._cover_queries(query + query // 2 + 8)
             self._query_bound = query + 1
         self.query_count += 1
-        row = QUERY_WIDTH * query
-        first = self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
-        self.queries[row + QUERY_NODE] = node
-        self.queries[row + QUERY_NEXT] = first
-        self.queries[row + QUERY_PREVIOUS] = 0
-        self.queries[row + QUERY_RESIDUAL] = residual
-        self.queries[row + QUERY_NUMBER] = number
+        first = self.nodes[node].first_query
+        self.queries[query] = TrieQuery(node, first, 0, residual, number)
         if first:
-            self.queries[QUERY_WIDTH * first + QUERY_PREVIOUS] = query
-        self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY] = query
+            self.queries[first].previous = query
+        self.nodes[node].first_query = query
         if self._is_known(node):
             self._note(node, LOG_QUERIES)
-        self.nodes[NODE_WIDTH * node + NODE_USES] += 1
+        self.nodes[node].uses += 1
         return query
 
     cdef int set_alias(self, int query, int other) except -1:
@@ -1442,23 +1428,22 @@ cdef class Trie:
 
     cpdef int remove_query(self, int query) except -1:
         """Take a query out, and the nodes that only it used."""
-        cdef int row = QUERY_WIDTH * query
-        cdef int node = self.queries[row + QUERY_NODE]
-        cdef int following = self.queries[row + QUERY_NEXT]
-        cdef int previous = self.queries[row + QUERY_PREVIOUS]
+        cdef int node = self.queries[query].node
+        cdef int following = self.queries[query].next
+        cdef int previous = self.queries[query].previous
         if following:
-            self.queries[QUERY_WIDTH * following + QUERY_PREVIOUS] = previous
+            self.queries[following].previous = previous
         if previous:
-            self.queries[QUERY_WIDTH * previous + QUERY_NEXT] = following
+            self.queries[previous].next = following
         else:
-            self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY] = following
+            self.nodes[node].first_query = following
         if query < len(self.alias):
             self.alias[query] = 0
-        self.queries[row + QUERY_NODE] = self._free_query
+        self.queries[query].node = self._free_query
         self._free_query = query
         self.query_count -= 1
         self._note(node, LOG_QUERIES)
-        self.nodes[NODE_WIDTH * node + NODE_USES] -= 1
+        self.nodes[node].uses -= 1
         self._prune(node)
         return 0
 
@@ -1466,20 +1451,20 @@ cdef class Trie:
         """The edges from the root to a node, backwards."""
         edges = []
         while node > ROOTS:
-            edges.append(self.nodes[NODE_WIDTH * node + NODE_EDGE])
-            node = self.nodes[NODE_WIDTH * node + NODE_PARENT]
+            edges.append(self.nodes[node].edge)
+            node = self.nodes[node].parent
         return edges
 
     def restart_clock(self) -> None:
         """Begin at time 1 again; every caller has to forget the times that it remembers."""
         for node in range(self._node_bound):
-            self.nodes[NODE_WIDTH * node + NODE_CHANGED] = 0
+            self.nodes[node].changed = 0
         self.clock = 1
         self._recent_since = 0
 
     def size_bytes(self) -> int:
         return 4 * (
-            len(self.nodes) + len(self.queries) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE
+            len(self.node_rows) + len(self.query_rows) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE
         )
 
     def used_bytes(self) -> int:
@@ -1498,20 +1483,50 @@ cdef class Trie:
             if len(seen) - ROOTS >= nodes_max:
                 break
             node = oldest
-            while node not in seen and self.nodes[NODE_WIDTH * node + NODE_EDGE] != -1:
+            while node not in seen and self.nodes[node].edge != -1:
                 seen.add(node)
-                parent = self.nodes[NODE_WIDTH * node + NODE_PARENT]
+                parent = self.nodes[node].parent
                 found.setdefault(parent, []).append(node)
                 node = parent
         return found
 
+    cdef int _cover_nodes(self, int count) except -1:
+        """Room for so many nodes."""
+        self.node_rows = grown(self.node_rows, NODE_WIDTH * count)
+        self.nodes = <TrieNode*>&self.node_rows[0]
+        return 0
+
+    cdef int _cover_queries(self, int count) except -1:
+        """Room for so many queries."""
+        self.query_rows = grown(self.query_rows, QUERY_WIDTH * count)
+        self.queries = <TrieQuery*>&self.query_rows[0]
+        return 0
+
+    # For people.
+
+    def edge_of(self, node: int) -> int:
+        return self.nodes[node].edge
+
+    def parent_of(self, node: int) -> int:
+        return self.nodes[node].parent
+
+    def queries_of(self, node: int) -> list[int]:
+        """The queries that a node accepts."""
+        cdef int query = self.nodes[node].first_query
+        found = []
+        while query:
+            found.append(query)
+            query = self.queries[query].next
+        return found
+
+    def query(self, query: int) -> QueryRow:
+        cdef TrieQuery row = self.queries[query]
+        return QueryRow(row.node, row.residual, row.number)
+
     cdef list queries_behind(self, int edge):
         """The same for all nodes behind an edge."""
         cdef int node
-        found = [
-            node for node in range(self._node_bound)
-            if self.nodes[NODE_WIDTH * node + NODE_EDGE] == edge
-        ]
+        found = [node for node in range(self._node_bound) if self.nodes[node].edge == edge]
         return self.queries_below(array("i", found)) if found else []
 
     cdef list queries_below(self, int[::1] nodes):
@@ -1521,67 +1536,65 @@ cdef class Trie:
         cdef list found = []
         reached = set(nodes)
         for node in range(ROOTS + 1, self._node_bound):
-            if self.nodes[NODE_WIDTH * node + NODE_EDGE] == -1:
+            if self.nodes[node].edge == -1:
                 continue  # a free one
             above = node
             while above > ROOTS and above not in reached:
-                above = self.nodes[NODE_WIDTH * above + NODE_PARENT]
+                above = self.nodes[above].parent
             if above > ROOTS:
-                query = self.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
+                query = self.nodes[node].first_query
                 while query:
-                    found.append(
-                        (self.answers(query), self.queries[QUERY_WIDTH * query + QUERY_RESIDUAL])
-                    )
-                    query = self.queries[QUERY_WIDTH * query + QUERY_NEXT]
+                    found.append((self.answers(query), self.queries[query].residual))
+                    query = self.queries[query].next
         return found
 
     cdef bint _is_known(self, int node) noexcept:
         """Whether a node is in use; one that is not was made, or is freed, by the same change."""
-        return self.nodes[NODE_WIDTH * node + NODE_USES] != 0
+        return self.nodes[node].uses != 0
 
     cdef int _prune(self, int node) except -1:
         """Free a node that nothing uses, and then what only led to it."""
         cdef int parent, edge
         while not self._is_known(node):
-            parent = self.nodes[NODE_WIDTH * node + NODE_PARENT]
-            edge = self.nodes[NODE_WIDTH * node + NODE_EDGE]
+            parent = self.nodes[node].parent
+            edge = self.nodes[node].edge
             if edge == EDGE_LOOP:
-                self.nodes[NODE_WIDTH * parent + NODE_LOOP] = 0
+                self.nodes[parent].loop = 0
             else:
-                self._delete(node)
+                self.leave(node)
                 if edge & EDGE_KIND == EDGE_ATOM:
                     self._unlink_edge(node, edge >> EDGE_SHIFT)
-            self.nodes[NODE_WIDTH * node + NODE_PARENT] = 0
-            self.nodes[NODE_WIDTH * node + NODE_EDGE] = -1
+            self.nodes[node].parent = 0
+            self.nodes[node].edge = -1
             if self._first_free:
-                self.nodes[NODE_WIDTH * self._last_free + NODE_PARENT] = node
+                self.nodes[self._last_free].parent = node
             else:
                 self._first_free = node
             self._last_free = node
             self.node_count -= 1
-            self.nodes[NODE_WIDTH * parent + NODE_USES] -= 1
+            self.nodes[parent].uses -= 1
             node = parent
         return 0
 
     cdef int _new_node(self, int parent, int edge) except -1:
         cdef int node = self._first_free
-        cdef int i
+        cdef int changed
         # Those freed long ago, and only if many are free: few states know them still.
         if node and 8 * (self._node_bound - 1 - self.node_count) > self._node_bound:
-            self._first_free = self.nodes[NODE_WIDTH * node + NODE_PARENT]
+            self._first_free = self.nodes[node].parent
             self._note(node, LOG_REUSED)
         else:
             node = self._node_bound
-            if NODE_WIDTH * (node + 1) > len(self.nodes):
-                self.nodes = grown(self.nodes, NODE_WIDTH * (node + node // 2 + 8))
+            if node == len(self.node_rows) // NODE_WIDTH:
+                self._cover_nodes(node + node // 2 + 8)
             self._node_bound = node + 1
         self.node_count += 1
-        for i in range(NODE_WIDTH):
-            if i != NODE_CHANGED:
-                self.nodes[NODE_WIDTH * node + i] = 0
-        self.nodes[NODE_WIDTH * node + NODE_PARENT] = parent
-        self.nodes[NODE_WIDTH * node + NODE_EDGE] = edge
-        self.nodes[NODE_WIDTH * parent + NODE_USES] += 1
+        changed = self.nodes[node].changed
+        memset(&self.nodes[node], 0, sizeof(TrieNode))
+        self.nodes[node].changed = changed
+        self.nodes[node].parent = parent
+        self.nodes[node].edge = edge
+        self.nodes[parent].uses += 1
         return node
 
     cdef int _note(self, int node, int edge) except -1:
@@ -1590,91 +1603,41 @@ cdef class Trie:
         self.clock += 1
         self.log_node[self.clock & LOG_MASK] = node
         self.log_edge[self.clock & LOG_MASK] = edge
-        self.log_before[self.clock & LOG_MASK] = self.nodes[NODE_WIDTH * node + NODE_CHANGED]
+        self.log_before[self.clock & LOG_MASK] = self.nodes[node].changed
         if self.clock - self._recent_since > 1024:
             for i in range(512):
                 self._recent[i] = 0
             self._recent_since = self.clock - 1
-        self.nodes[NODE_WIDTH * node + NODE_CHANGED] = self.clock
+        self.nodes[node].changed = self.clock
         self._recent[(node >> 6) & 511] |= bit << (node & 63)
         return 0
 
     cdef int _link_edge(self, int node, int atom) except -1:
-        cdef int[::1] rows = self._atoms.atoms
-        cdef int first = rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE]
-        self.nodes[NODE_WIDTH * node + NODE_NEXT] = first
-        self.nodes[NODE_WIDTH * node + NODE_PREVIOUS] = 0
+        cdef AtomRow* rows = self._atoms.atoms
+        cdef int first = rows[atom].first_edge
+        self.nodes[node].next = first
+        self.nodes[node].previous = 0
         if first:
-            self.nodes[NODE_WIDTH * first + NODE_PREVIOUS] = node
-        rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE] = node
-        rows[ATOM_WIDTH * atom + ATOM_EDGES] += 1
+            self.nodes[first].previous = node
+        rows[atom].first_edge = node
+        rows[atom].edges += 1
         return 0
 
     cdef int _unlink_edge(self, int node, int atom) except -1:
-        cdef int[::1] rows = self._atoms.atoms
-        cdef int following = self.nodes[NODE_WIDTH * node + NODE_NEXT]
-        cdef int previous = self.nodes[NODE_WIDTH * node + NODE_PREVIOUS]
+        cdef AtomRow* rows = self._atoms.atoms
+        cdef int following = self.nodes[node].next
+        cdef int previous = self.nodes[node].previous
         if following:
-            self.nodes[NODE_WIDTH * following + NODE_PREVIOUS] = previous
+            self.nodes[following].previous = previous
         if previous:
-            self.nodes[NODE_WIDTH * previous + NODE_NEXT] = following
+            self.nodes[previous].next = following
         else:
-            rows[ATOM_WIDTH * atom + ATOM_FIRST_EDGE] = following
-        rows[ATOM_WIDTH * atom + ATOM_EDGES] -= 1
+            rows[atom].first_edge = following
+        rows[atom].edges -= 1
         return 0
 
-    cdef int _insert(self, int node) except -1:
-        cdef unsigned int mask = len(self._slots) - 1
-        cdef unsigned int slot = (
-            _hash_of_edge(
-                self.nodes[NODE_WIDTH * node + NODE_PARENT],
-                self.nodes[NODE_WIDTH * node + NODE_EDGE],
-            )
-            & mask
-        )
-        while self._slots[slot] != 0:
-            slot = (slot + 1) & mask
-        self._slots[slot] = node
-        return 0
-
-    cdef int _delete(self, int node) except -1:
-        cdef unsigned int mask = len(self._slots) - 1
-        cdef unsigned int hole = (
-            _hash_of_edge(
-                self.nodes[NODE_WIDTH * node + NODE_PARENT],
-                self.nodes[NODE_WIDTH * node + NODE_EDGE],
-            )
-            & mask
-        )
-        cdef unsigned int slot, home
-        cdef int other
-        while self._slots[hole] != node:
-            hole = (hole + 1) & mask
-        slot = (hole + 1) & mask
-        while self._slots[slot] != 0:
-            other = self._slots[slot]
-            home = (
-                _hash_of_edge(
-                    self.nodes[NODE_WIDTH * other + NODE_PARENT],
-                    self.nodes[NODE_WIDTH * other + NODE_EDGE],
-                )
-                & mask
-            )
-            if ((slot - home) & mask) >= ((slot - hole) & mask):
-                self._slots[hole] = other
-                hole = slot
-            slot = (slot + 1) & mask
-        self._slots[hole] = 0
-        return 0
-
-    cdef int _rehash(self, int capacity) except -1:
-        cdef int i
-        old = self._slots
-        self._slots = ints(capacity)
-        for i in range(len(old)):
-            if old[i] != 0:
-                self._insert(old[i])
-        return 0
+    cdef unsigned long long home_of(self, int node) except? 0:
+        return _hash_of_edge(self.nodes[node].parent, self.nodes[node].edge)
 
 
 cdef inline unsigned int _hash_of_edge(int node, int edge) noexcept:
@@ -2137,26 +2100,24 @@ cdef class TextTests:
             node = root
             at = start
             # PERF: the bits of a node's edges spare nearly all look-ups.
-            while at < last and trie.nodes[NODE_WIDTH * node + NODE_NAMES] & name_bit(
-                data[at] << EDGE_SHIFT
-            ):
+            while at < last and trie.nodes[node].names & name_bit(data[at] << EDGE_SHIFT):
                 node = trie.child(node, data[at] << EDGE_SHIFT)
                 if node == 0:
                     break
                 at += 1
-                query = trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
+                query = trie.nodes[node].first_query
                 while query:
-                    kind = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
+                    kind = trie.queries[query].residual
                     if kind == MATCHES:
-                        self._wanted.add(trie.queries[QUERY_WIDTH * query + QUERY_NUMBER])
+                        self._wanted.add(trie.queries[query].number)
                     elif (
                         kind == CONTAINS
                         or kind > SPACED
                         or (kind == STARTS_WITH and start == first)
                         or (kind == ENDS_WITH and at == last)
                     ):
-                        self._emit(trie.queries[QUERY_WIDTH * query + QUERY_NUMBER])
-                    query = trie.queries[QUERY_WIDTH * query + QUERY_NEXT]
+                        self._emit(trie.queries[query].number)
+                    query = trie.queries[query].next
         return 0
 
     cdef int _emit(self, int atom) except -1:
@@ -2205,7 +2166,7 @@ cdef class NodeSet:
                 self.loops = grown(self.loops, 2 * self.count)
             self.nodes[self.count] = node
             self.count += 1
-            self.loops[self.loop_count] = self.trie.nodes[NODE_WIDTH * node + NODE_LOOP]
+            self.loops[self.loop_count] = self.trie.nodes[node].loop
             self.loop_count += self.loops[self.loop_count] != 0
         return 0
 
@@ -2245,7 +2206,7 @@ cdef class NodeSet:
 #
 # A ``//`` that was passed stays with everything below it, so that half of what states hold are
 # looping nodes, in a tenth as many different sets.  They accept nothing and have no edges but
-# names.  A set is a number, 0 the empty one, and a row of LOOPS_WIDTH in ``sets``::
+# names.  A set is a number, 0 the empty one, and a row of ``sets``, a LoopsRow::
 #
 #     FIRST, COUNT   its members
 #     NAMES          a bit for each name edge of its members
@@ -2255,17 +2216,6 @@ cdef class NodeSet:
 #
 # ``members`` are in order; ``names`` has the bits of each.
 
-cpdef enum:
-    # Fields of a set of loops.
-    LOOPS_FIRST = 0
-    LOOPS_COUNT = 1
-    LOOPS_NAMES = 2
-    LOOPS_TIME = 3
-    LOOPS_CHANGED = 4
-    LOOPS_TWIN = 5
-    LOOPS_WIDTH = 8
-
-
 cdef class LoopSets:
     """``union`` makes sets; ``last_change`` brings one up to date."""
 
@@ -2273,7 +2223,8 @@ cdef class LoopSets:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.older = older
-        self.sets = ints(max(bytes_max // 4, 64))
+        self._set_rows = ints(max(bytes_max // 4, 64))
+        self.sets = <LoopsRow*>&self._set_rows[0]
         self.members = ints(max(bytes_max // 4, 64))
         self.names = ints(max(bytes_max // 4, 64))
         self._numbers = IntCache(min(8, bits_max), bits_max)
@@ -2287,8 +2238,8 @@ cdef class LoopSets:
         # PERF: facts are taken from the set, since each of its nodes is a cache miss.
         cdef int merged = 0
         cdef int node
-        cdef int i = self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST]
-        cdef int end = i + self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT]
+        cdef int i = self.sets[loops].first
+        cdef int end = i + self.sets[loops].count
         cdef int last = first + count
         cdef int change
         if count == 0:
@@ -2307,49 +2258,40 @@ cdef class LoopSets:
                     i += 1
                 node = nodes[first]
                 self._merged[merged] = node
-                self._merged_names[merged] = self.trie.nodes[NODE_WIDTH * node + NODE_NAMES]
-                change = max(change, self.trie.nodes[NODE_WIDTH * node + NODE_CHANGED])
+                self._merged_names[merged] = self.trie.nodes[node].names
+                change = max(change, self.trie.nodes[node].changed)
                 first += 1
             merged += 1
-        if merged == self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT]:
+        if merged == self.sets[loops].count:
             return loops
         return self._intern(merged, change)
 
     cdef int carry(self, LoopSets older, int loops) except -1:
         """The same set as one of the generation before."""
-        return self.union(
-            0,
-            older.members,
-            older.sets[LOOPS_WIDTH * loops + LOOPS_FIRST],
-            older.sets[LOOPS_WIDTH * loops + LOOPS_COUNT],
-        )
+        return self.union(0, older.members, older.sets[loops].first, older.sets[loops].count)
 
     cdef int last_change(self, int loops) except -1:
         """The time of the last change of a member; facts about the members are up to date then."""
         cdef Trie trie = self.trie
-        cdef int row = LOOPS_WIDTH * loops
-        cdef int change = self.sets[row + LOOPS_TIME] + 1
+        cdef int change = self.sets[loops].time + 1
         cdef int place
         if trie.clock - change >= 8:
-            place = self.sets[row + LOOPS_FIRST] + self.sets[row + LOOPS_COUNT]
-            if (
-                trie.next_changed(self.members, self.sets[row + LOOPS_FIRST], place, change - 1)
-                < place
-            ):
+            place = self.sets[loops].first + self.sets[loops].count
+            if trie.next_changed(self.members, self.sets[loops].first, place, change - 1) < place:
                 self._derive(loops)
         else:
             while change <= trie.clock:
                 place = trie.log_node[change & LOG_MASK]
                 place = place_of(
-                    self.members, self.sets[row + LOOPS_FIRST], self.sets[row + LOOPS_COUNT], place
+                    self.members, self.sets[loops].first, self.sets[loops].count, place
                 )
                 if place >= 0:
-                    self.names[place] = trie.nodes[NODE_WIDTH * self.members[place] + NODE_NAMES]
-                    self.sets[row + LOOPS_NAMES] |= self.names[place]
-                    self.sets[row + LOOPS_CHANGED] = change
+                    self.names[place] = trie.nodes[self.members[place]].names
+                    self.sets[loops].names |= self.names[place]
+                    self.sets[loops].changed = change
                 change += 1
-        self.sets[row + LOOPS_TIME] = trie.clock
-        return self.sets[row + LOOPS_CHANGED]
+        self.sets[loops].time = trie.clock
+        return self.sets[loops].changed
 
     cdef long long used_bytes(self) noexcept:
         cdef long long total = 8 * self._used + 32 * self._bound
@@ -2366,25 +2308,24 @@ cdef class LoopSets:
             return loops
         loops = self._bound
         self._bound = loops + 1
-        if LOOPS_WIDTH * (loops + 1) > len(self.sets):
-            self.sets = grown(self.sets, 2 * len(self.sets))
+        if LOOPS_WIDTH * (loops + 1) > len(self._set_rows):
+            self._set_rows = grown(self._set_rows, 2 * len(self._set_rows))
+            self.sets = <LoopsRow*>&self._set_rows[0]
         if self._used + count > len(self.members):
             self.members = grown(self.members, 2 * (self._used + count))
             self.names = grown(self.names, 2 * (self._used + count))
-        self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST] = self._used
-        self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT] = count
-        self.sets[LOOPS_WIDTH * loops + LOOPS_TIME] = self.trie.clock
-        self.sets[LOOPS_WIDTH * loops + LOOPS_TWIN] = -1
+        self.sets[loops].first = self._used
+        self.sets[loops].count = count
+        self.sets[loops].time = self.trie.clock
+        self.sets[loops].twin = -1
         if self.older is not None:
-            self.sets[LOOPS_WIDTH * loops + LOOPS_TWIN] = (
-                self.older._find(self._merged, count, key) or -1
-            )
+            self.sets[loops].twin = self.older._find(self._merged, count, key) or -1
         for i in range(count):
             bits |= self._merged_names[i]
             self.members[self._used + i] = self._merged[i]
             self.names[self._used + i] = self._merged_names[i]
-        self.sets[LOOPS_WIDTH * loops + LOOPS_NAMES] = bits
-        self.sets[LOOPS_WIDTH * loops + LOOPS_CHANGED] = change
+        self.sets[loops].names = bits
+        self.sets[loops].changed = change
         self._used += count
         self._numbers.put(key, loops)
         return loops
@@ -2392,29 +2333,23 @@ cdef class LoopSets:
     cdef int _find(self, int[::1] nodes, int count, long long key) noexcept:
         cdef int i = 0
         cdef int loops = self._numbers.recall(key)
-        if loops < 0 or self.sets[LOOPS_WIDTH * loops + LOOPS_COUNT] != count:
+        if loops < 0 or self.sets[loops].count != count:
             return 0
-        while (
-            i < count and self.members[self.sets[LOOPS_WIDTH * loops + LOOPS_FIRST] + i] == nodes[i]
-        ):
+        while i < count and self.members[self.sets[loops].first + i] == nodes[i]:
             i += 1
         return loops if i == count else 0
 
     cdef int _derive(self, int loops) except -1:
         cdef int i, node
-        cdef int row = LOOPS_WIDTH * loops
         cdef int bits = 0
         cdef int last = 0
-        for i in range(
-            self.sets[row + LOOPS_FIRST],
-            self.sets[row + LOOPS_FIRST] + self.sets[row + LOOPS_COUNT],
-        ):
+        for i in range(self.sets[loops].first, self.sets[loops].first + self.sets[loops].count):
             node = self.members[i]
-            self.names[i] = self.trie.nodes[NODE_WIDTH * node + NODE_NAMES]
+            self.names[i] = self.trie.nodes[node].names
             bits |= self.names[i]
-            last = max(last, self.trie.nodes[NODE_WIDTH * node + NODE_CHANGED])
-        self.sets[row + LOOPS_NAMES] = bits
-        self.sets[row + LOOPS_CHANGED] = last
+            last = max(last, self.trie.nodes[node].changed)
+        self.sets[loops].names = bits
+        self.sets[loops].changed = last
         return 0
 
 
@@ -2439,7 +2374,7 @@ cdef long long hash_of(int start, int[::1] nodes, int count) noexcept:
 # -------------------------------------------------------------------------------------------------
 # StateTable: the rows of deterministic states, and what changes of the trie make wrong in them.
 #
-# A state is a row of STATE_WIDTH numbers in ``states``, a cache line::
+# A state is a row of ``states``, a StateRow, which is a cache line::
 #
 #     ROW               row of its transitions
 #     ACCEPTS           place of what it accepts (AcceptLists), 0 for nothing, NOT_YET
@@ -2472,7 +2407,8 @@ cdef class StateTable:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.loops = loops
-        self.states = ints(max(bytes_max // 4, 1024))
+        self._state_rows = ints(max(bytes_max // 4, 1024))
+        self.states = <StateRow*>&self._state_rows[0]
         self.members = ints(max(bytes_max // 4, 64))
         self.member_names = ints(max(bytes_max // 4, 64))
         self.member_edges = ints(max(bytes_max // 4, 64))
@@ -2491,10 +2427,10 @@ cdef class StateTable:
         """A new state, of a set of loops and so many other nodes; it is right."""
         cdef int i
         cdef int state = self.bound
-        cdef int row = STATE_WIDTH * state
         cdef int first = self._members_used
-        if row + STATE_WIDTH > len(self.states):
-            self.states = grown(self.states, 2 * len(self.states))
+        if STATE_WIDTH * (state + 1) > len(self._state_rows):
+            self._state_rows = grown(self._state_rows, 2 * len(self._state_rows))
+            self.states = <StateRow*>&self._state_rows[0]
         if first + count > len(self.members):
             self.members = grown(self.members, 2 * (first + count))
             self.member_names = grown(self.member_names, 2 * (first + count))
@@ -2503,17 +2439,13 @@ cdef class StateTable:
         for i in range(count):
             self.members[first + i] = nodes[i]
         self._members_used = first + count
-        self.states[row + STATE_FIRST] = first
-        self.states[row + STATE_COUNT] = count
-        self.states[row + STATE_LOOPS] = loops
-        self.states[row + STATE_ROW] = self.next_row
+        self.states[state].first = first
+        self.states[state].count = count
+        self.states[state].loops = loops
+        self.states[state].row = self.next_row
         self.next_row += 1
-        self.states[row + STATE_TWIN] = 0
-        self.states[row + STATE_ELSEWHERE] = NOT_YET
-        self.states[row + STATE_TIME] = self.trie.clock
-        self.states[row + STATE_LEANS_ON] = 0
-        self.states[row + STATE_DIFFERING_NAMES] = 0
-        self.states[row + STATE_DIFFERING_EDGES] = 0
+        self.states[state].elsewhere = NOT_YET
+        self.states[state].time = self.trie.clock
         self._derive(state)
         return state
 
@@ -2523,63 +2455,53 @@ cdef class StateTable:
         cdef int i, row
         cdef int touched = 0
         for i in range(count):
-            row = STATE_WIDTH * states[i]
-            if self.states[row + STATE_TIME] != self.trie.clock:
-                touched ^= self.members[self.states[row + STATE_FIRST]]
+            if self.states[states[i]].time != self.trie.clock:
+                touched ^= self.members[self.states[states[i]].first]
                 touched ^= self.members[
-                    self.states[row + STATE_FIRST] + (self.states[row + STATE_COUNT] >> 1)
+                    self.states[states[i]].first + (self.states[states[i]].count >> 1)
                 ]
-                touched ^= self.loops.sets[
-                    LOOPS_WIDTH * self.states[row + STATE_LOOPS] + LOOPS_FIRST
-                ]
+                touched ^= self.loops.sets[self.states[states[i]].loops].first
         self._touched = touched
         return 0
 
     cdef int outdated(self, int state) except -1:
         """Whether the set itself may be wrong by now; what else changed is put right."""
-        cdef int row = STATE_WIDTH * state
-        if self.states[row + STATE_TIME] == self.trie.clock:
+        if self.states[state].time == self.trie.clock:
             return False
         if self._put_right(
-            state,
-            self.members,
-            self.states[row + STATE_FIRST],
-            self.states[row + STATE_COUNT],
-            True,
+            state, self.members, self.states[state].first, self.states[state].count, True
         ):
             return True
         if self._put_loops_right(state):
             return True
-        self.states[row + STATE_TIME] = self.trie.clock
+        self.states[state].time = self.trie.clock
         return False
 
     cdef int lean(self, int state, int other) except -1:
         """A new state leans on the one whose place it takes; on which edges may they differ?"""
-        cdef int row = STATE_WIDTH * state
         cdef bint wrong
         cdef int common = self._compare(state, other)
-        self.states[row + STATE_ROW_THEN] = self.states[STATE_WIDTH * other + STATE_ROW]
-        self.states[row + STATE_TIME_THEN] = self.states[STATE_WIDTH * other + STATE_TIME]
+        self.states[state].row_then = self.states[other].row
+        self.states[state].time_then = self.states[other].time
         # What changed since then counts.
-        self.states[row + STATE_TIME] = self.states[STATE_WIDTH * other + STATE_TIME]
+        self.states[state].time = self.states[other].time
         wrong = self._put_right(state, self._common, 0, common, False)
-        if self.states[STATE_WIDTH * other + STATE_LOOPS] == self.states[row + STATE_LOOPS]:
+        if self.states[other].loops == self.states[state].loops:
             wrong |= self._put_loops_right(state)
         else:
             common = self._compare_loops(state, other)
             wrong |= self._put_right(state, self._common, 0, common, False)
-        self.states[row + STATE_TIME] = self.trie.clock
-        self.states[row + STATE_LEANS_ON] = 0 if wrong else other
+        self.states[state].time = self.trie.clock
+        self.states[state].leans_on = 0 if wrong else other
         return 0
 
     cdef int _compare(self, int state, int other) except -1:
         """How many members both have, in ``_common``; on what the others have, they may differ."""
-        cdef int i = self.states[STATE_WIDTH * other + STATE_FIRST]
-        cdef int j = self.states[STATE_WIDTH * state + STATE_FIRST]
-        cdef int end = i + self.states[STATE_WIDTH * other + STATE_COUNT]
-        cdef int last = j + self.states[STATE_WIDTH * state + STATE_COUNT]
+        cdef int i = self.states[other].first
+        cdef int j = self.states[state].first
+        cdef int end = i + self.states[other].count
+        cdef int last = j + self.states[state].count
         cdef int common = 0
-        cdef int row = STATE_WIDTH * state
         if last - j > len(self._common):
             self._common = ints(2 * (last - j))
         while i < end or j < last:
@@ -2589,25 +2511,24 @@ cdef class StateTable:
                 i += 1
                 j += 1
             elif j == last or (i < end and self.members[i] < self.members[j]):
-                self.states[row + STATE_DIFFERING_NAMES] |= self.member_names[i]
-                self.states[row + STATE_DIFFERING_EDGES] |= self.member_edges[i]
+                self.states[state].differing_names |= self.member_names[i]
+                self.states[state].differing_edges |= self.member_edges[i]
                 i += 1
             else:
-                self.states[row + STATE_DIFFERING_NAMES] |= self.member_names[j]
-                self.states[row + STATE_DIFFERING_EDGES] |= self.member_edges[j]
+                self.states[state].differing_names |= self.member_names[j]
+                self.states[state].differing_edges |= self.member_edges[j]
                 j += 1
         return common
 
     cdef int _compare_loops(self, int state, int other) except -1:
         """``_compare`` of the loops; the state may have more, not less of them in use."""
         cdef LoopSets loops = self.loops
-        cdef int row = STATE_WIDTH * state
-        cdef int at = LOOPS_WIDTH * self.states[STATE_WIDTH * other + STATE_LOOPS]
-        cdef int i = loops.sets[at + LOOPS_FIRST]
-        cdef int end = i + loops.sets[at + LOOPS_COUNT]
-        at = LOOPS_WIDTH * self.states[row + STATE_LOOPS]
-        cdef int j = loops.sets[at + LOOPS_FIRST]
-        cdef int last = j + loops.sets[at + LOOPS_COUNT]
+        cdef LoopsRow theirs = loops.sets[self.states[other].loops]
+        cdef LoopsRow own = loops.sets[self.states[state].loops]
+        cdef int i = theirs.first
+        cdef int j = own.first
+        cdef int end = i + theirs.count
+        cdef int last = j + own.count
         cdef int common = 0
         if last - j > len(self._common):
             self._common = ints(2 * (last - j))
@@ -2618,37 +2539,33 @@ cdef class StateTable:
                 i += 1
                 j += 1
             elif j == last or (i < end and loops.members[i] < loops.members[j]):
-                if self.trie.nodes[NODE_WIDTH * loops.members[i] + NODE_USES]:
-                    self.states[row + STATE_DIFFERING_NAMES] = -1
+                if self.trie.nodes[loops.members[i]].uses:
+                    self.states[state].differing_names = -1
                 i += 1
             else:
-                self.states[row + STATE_DIFFERING_NAMES] |= loops.names[j]
+                self.states[state].differing_names |= loops.names[j]
                 j += 1
         return common
 
     cdef bint leans(self, int state) noexcept:
         """Whether it leans on a state whose transitions are still those of then."""
-        cdef int other = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
+        cdef int other = self.states[state].leans_on
         if other == state:
             return True  # on its own transitions before it lost them
-        return (
-            other != 0
-            and self.states[STATE_WIDTH * other + STATE_ROW]
-            == self.states[STATE_WIDTH * state + STATE_ROW_THEN]
-        )
+        return other != 0 and self.states[other].row == self.states[state].row_then
 
     cdef bint may_differ(self, int state, int edge) noexcept:
         """Whether the state that this one leans on may lead elsewhere by an edge."""
         if edge & EDGE_KIND:
-            return self.states[STATE_WIDTH * state + STATE_DIFFERING_EDGES] & edge_bit(edge) != 0
+            return self.states[state].differing_edges & edge_bit(edge) != 0
         return (
-            self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES]
+            self.states[state].differing_names
             & (self.label_bits[edge >> EDGE_SHIFT] | name_bit(0))
             != 0
         )
 
     cdef long long key(self, int state, int edge) noexcept:
-        cdef long long row = self.states[STATE_WIDTH * state + STATE_ROW]
+        cdef long long row = self.states[state].row
         return (row << 32) | edge
 
     cdef long long table_bytes(self) noexcept:
@@ -2657,43 +2574,32 @@ cdef class StateTable:
         return total + self.loops.used_bytes() + self.transitions.size_bytes()
 
     cdef int _derive(self, int state) except -1:
-        cdef int i, row
-        cdef int first = self.states[STATE_WIDTH * state + STATE_FIRST]
-        cdef int loops = self.states[STATE_WIDTH * state + STATE_LOOPS]
+        cdef StateRow* row = &self.states[state]
+        cdef TrieNode* node
+        cdef int i
         cdef int accepting = 0
-        cdef int names = self.loops.sets[LOOPS_WIDTH * loops + LOOPS_NAMES]
+        cdef int names = self.loops.sets[row.loops].names
         cdef int edges = 0
-        for i in range(first, first + self.states[STATE_WIDTH * state + STATE_COUNT]):
-            row = NODE_WIDTH * self.members[i]
-            names |= self.trie.nodes[row + NODE_NAMES]
-            edges |= self.trie.nodes[row + NODE_EDGES]
-            self.member_names[i] = self.trie.nodes[row + NODE_NAMES]
-            self.member_edges[i] = self.trie.nodes[row + NODE_EDGES]
-            if self.trie.nodes[row + NODE_FIRST_QUERY]:
+        for i in range(row.first, row.first + row.count):
+            node = &self.trie.nodes[self.members[i]]
+            names |= node.names
+            edges |= node.edges
+            self.member_names[i], self.member_edges[i] = node.names, node.edges
+            if node.first_query:
                 accepting = NOT_YET
-        row = STATE_WIDTH * state
-        self.states[row + STATE_ACCEPTS] = accepting
-        self.states[row + STATE_FLAGS] = (names != 0 or loops != 0) | (edges != 0) * FLAG_ATTRIBUTES
-        self.states[row + STATE_NAMES] = names
-        self.states[row + STATE_EDGES] = edges
+        row.accepts = accepting
+        row.flags = (names != 0 or row.loops != 0) | (edges != 0) * FLAG_ATTRIBUTES
+        row.names, row.edges = names, edges
         return 0
 
     cdef int _put_loops_right(self, int state) except -1:
         """``_put_right`` of the loops."""
         cdef LoopSets loops = self.loops
-        cdef int number = self.states[STATE_WIDTH * state + STATE_LOOPS]
-        cdef int row = LOOPS_WIDTH * number
-        if (
-            number == 0
-            or loops.last_change(number) <= self.states[STATE_WIDTH * state + STATE_TIME]
-        ):
+        cdef int number = self.states[state].loops
+        if number == 0 or loops.last_change(number) <= self.states[state].time:
             return False
         return self._put_right(
-            state,
-            loops.members,
-            loops.sets[row + LOOPS_FIRST],
-            loops.sets[row + LOOPS_COUNT],
-            False,
+            state, loops.members, loops.sets[number].first, loops.sets[number].count, False
         )
 
     cdef int _put_right(
@@ -2706,7 +2612,7 @@ cdef class StateTable:
         # PERF: few changes are looked for among the nodes, else the nodes among the changes.
         cdef Trie trie = self.trie
         cdef int place
-        cdef int change = self.states[STATE_WIDTH * state + STATE_TIME] + 1
+        cdef int change = self.states[state].time + 1
         if trie.clock - change >= 8:
             return self._put_right_of_many(state, members, first, count, own)
         while change <= trie.clock:
@@ -2723,12 +2629,12 @@ cdef class StateTable:
         self, int state, int[::1] members, int first, int count, bint own
     ) except -1:
         cdef Trie trie = self.trie
-        cdef int time = self.states[STATE_WIDTH * state + STATE_TIME]
+        cdef int time = self.states[state].time
         cdef int end = first + count
         cdef int change
         cdef int place = trie.next_changed(members, first, end, time)
         while place < end:
-            change = trie.nodes[NODE_WIDTH * members[place] + NODE_CHANGED]
+            change = trie.nodes[members[place]].changed
             while change > time:
                 if trie.clock - change >= LOG_SIZE or self._heed(state, change, own):
                     return True
@@ -2739,28 +2645,26 @@ cdef class StateTable:
         return False
 
     cdef int _note_bits(self, int place) except -1:
-        cdef int row = NODE_WIDTH * self.members[place]
-        self.member_names[place] = self.trie.nodes[row + NODE_NAMES]
-        self.member_edges[place] = self.trie.nodes[row + NODE_EDGES]
+        self.member_names[place] = self.trie.nodes[self.members[place]].names
+        self.member_edges[place] = self.trie.nodes[self.members[place]].edges
         return 0
 
     cdef int _heed(self, int state, int change, bint own) except -1:
         """Forget what one change of a member concerns; whether the set itself may be wrong."""
-        cdef int row = STATE_WIDTH * state
         cdef int edge = self.trie.log_edge[change & LOG_MASK]
         if edge in (EDGE_LOOP, LOG_REUSED):  # a loop more, or another node of this number
             return own or edge == LOG_REUSED
         if edge == LOG_QUERIES:
-            self.states[row + STATE_ACCEPTS] = NOT_YET
+            self.states[state].accepts = NOT_YET
         elif edge & EDGE_KIND:
-            self.states[row + STATE_FLAGS] |= FLAG_ATTRIBUTES
-            self.states[row + STATE_EDGES] |= edge_bit(edge)
-            self.states[row + STATE_DIFFERING_EDGES] |= edge_bit(edge)
+            self.states[state].flags |= FLAG_ATTRIBUTES
+            self.states[state].edges |= edge_bit(edge)
+            self.states[state].differing_edges |= edge_bit(edge)
             self._forget(state, edge)
         else:
-            self.states[row + STATE_FLAGS] |= FLAG_FOLLOWS
-            self.states[row + STATE_NAMES] |= name_bit(edge)
-            self.states[row + STATE_DIFFERING_NAMES] |= name_bit(edge)
+            self.states[state].flags |= FLAG_FOLLOWS
+            self.states[state].names |= name_bit(edge)
+            self.states[state].differing_names |= name_bit(edge)
             self._forget_name(state, edge >> EDGE_SHIFT)
         return False
 
@@ -2768,21 +2672,19 @@ cdef class StateTable:
         """The transitions on labels that have a symbol, 0 for ``*``."""
         cdef int label = self.only_label[symbol] if symbol else SEVERAL
         if symbol == 0:
-            self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = NOT_YET
+            self.states[state].elsewhere = NOT_YET
         if label > 0:
             self._forget(state, label << EDGE_SHIFT)
         elif label < 0:  # it begins anew, and leans on what it was
-            self.states[STATE_WIDTH * state + STATE_LEANS_ON] = state
-            self.states[STATE_WIDTH * state + STATE_DIFFERING_NAMES] = -1
-            self.states[STATE_WIDTH * state + STATE_ROW_THEN] = self.states[
-                STATE_WIDTH * state + STATE_ROW
-            ]
-            self.states[STATE_WIDTH * state + STATE_ROW] = self.next_row
+            self.states[state].leans_on = state
+            self.states[state].differing_names = -1
+            self.states[state].row_then = self.states[state].row
+            self.states[state].row = self.next_row
             self.next_row += 1
 
     cdef int _forget(self, int state, int edge) except -1:
         # PERF: most states were never asked for most edges, and looking that up is a cache miss.
-        if self.states[STATE_WIDTH * state + STATE_FLAGS] & asked_bit(edge):
+        if self.states[state].flags & asked_bit(edge):
             self.transitions.retire(self.key(state, edge))
 
 
@@ -2861,7 +2763,7 @@ cdef class SecondAccess:
         self._made = self._different = 0  # how many templates
         self._key = ints(64)
 
-    cdef int divide(self, int[::1] queries, int count, int[::1] rows) except -1:
+    cdef int divide(self, int[::1] queries, int count, TrieQuery* rows) except -1:
         """Find the groups of so many queries; ``rows`` are those of the trie.
 
         Of several comparisons of a query the one counts whose bounds differ most in the list.
@@ -2871,13 +2773,13 @@ cdef class SecondAccess:
         self._begin(count)
         self._is_counting = True
         for i in range(count):
-            residual = rows[QUERY_WIDTH * queries[i] + QUERY_RESIDUAL]
+            residual = rows[queries[i]].residual
             if residual < 0:
                 self._read(-residual)
         self._is_counting = False
         for i in range(count):
             self._best = -1
-            residual = rows[QUERY_WIDTH * queries[i] + QUERY_RESIDUAL]
+            residual = rows[queries[i]].residual
             if residual < 0:
                 self._read(-residual)
             self.group_of[i] = self._best
@@ -3142,7 +3044,7 @@ cdef class AcceptLists:
 
     cdef int make(self, int[::1] members, int first, int count) except -1:
         """The list of a state with these members; its place, or 0 if it accepts nothing."""
-        cdef int[::1] queries = self.trie.queries
+        cdef TrieQuery* queries = self.trie.queries
         cdef int i, query, place
         cdef int found = self._gather(members, first, count)
         if found == 0:
@@ -3150,14 +3052,14 @@ cdef class AcceptLists:
         for i in range(SECTIONS):
             self._next[i] = 0
         for i in range(found):
-            self._next[_section(queries[QUERY_WIDTH * self._queries[i] + QUERY_RESIDUAL])] += 1
+            self._next[_section(queries[self._queries[i]].residual)] += 1
         self._divide(found)
         cdef bint divided = self._next[SECTION_SECONDS] != 0
         place = self._lay_out()
         for i in range(found):
             query = self._queries[i]
             if not divided or self._second.group_of[i] < 0:
-                self._write(query, queries[QUERY_WIDTH * query + QUERY_RESIDUAL])
+                self._write(query, queries[query].residual)
         if divided:
             self._write_seconds()
         return place
@@ -3169,9 +3071,7 @@ cdef class AcceptLists:
         if count == 0:
             return 0
         for i in range(count):
-            self._numbers[i] = self.atoms.numbers[
-                self.trie.queries[QUERY_WIDTH * self._queries[i] + QUERY_NUMBER]
-            ]
+            self._numbers[i] = self.atoms.numbers[self.trie.queries[self._queries[i]].number]
         sort_by(self._numbers, self._queries, count)
         place = self._reserve(LIST_QUERIES + SLOW_WIDTH * count)
         self.lists[place + LIST_EPOCH] = 0
@@ -3228,11 +3128,11 @@ cdef class AcceptLists:
         if count > len(self._queries):
             self._cover(2 * count)
         for i in range(first, first + count):
-            query = self.trie.nodes[NODE_WIDTH * members[i] + NODE_FIRST_QUERY]
+            query = self.trie.nodes[members[i]].first_query
             self._queries[found] = query
             found += query != 0
         while at < found:
-            query = self.trie.queries[QUERY_WIDTH * self._queries[at] + QUERY_NEXT]
+            query = self.trie.queries[self._queries[at]].next
             if query:
                 if found == len(self._queries):
                     self._cover(2 * found)
@@ -3285,7 +3185,7 @@ cdef class AcceptLists:
 
     cdef int _write_row(self, int at, int query) except -1:
         """A query with its residual, and what that requires."""
-        cdef int residual = self.trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
+        cdef int residual = self.trie.queries[query].residual
         self.lists[at + LISTED_QUERY] = self.trie.answers(query)
         self.lists[at + LISTED_RESIDUAL] = residual
         self.lists[at + LISTED_REQUIRED] = (
@@ -3404,14 +3304,9 @@ cdef class Steps:
 
     cdef int by_loops(self, LoopSets loops, int number, int label) except -1:
         """Begin with what is behind a name of a set of loops, which stay themselves."""
-        cdef int row = LOOPS_WIDTH * number
         self.found.clear()
         return self.by_name(
-            loops.members,
-            loops.names,
-            loops.sets[row + LOOPS_FIRST],
-            loops.sets[row + LOOPS_COUNT],
-            label,
+            loops.members, loops.names, loops.sets[number].first, loops.sets[number].count, label
         )
 
     cdef int by_name(
@@ -3437,20 +3332,14 @@ cdef class Steps:
         """Follow the edges of an attribute or an atom."""
         cdef NodeSet nodes = self.found
         cdef int node
-        cdef int row = ATOM_WIDTH * (edge >> EDGE_SHIFT)
         nodes.clear()
         # The shorter way: from the atom's edges up, or from the members down.
-        if edge & EDGE_KIND == EDGE_ATOM and self._atoms.atoms[row + ATOM_EDGES] <= count // 16:
-            node = self._atoms.atoms[row + ATOM_FIRST_EDGE]
+        if edge & EDGE_KIND == EDGE_ATOM and self._atoms.atoms[edge >> EDGE_SHIFT].edges <= count // 16:
+            node = self._atoms.atoms[edge >> EDGE_SHIFT].first_edge
             while node:
-                if (
-                    place_of(
-                        members, first, count, self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
-                    )
-                    >= 0
-                ):
+                if place_of(members, first, count, self._trie.nodes[node].parent) >= 0:
                     nodes.push(node)
-                node = self._trie.nodes[NODE_WIDTH * node + NODE_NEXT]
+                node = self._trie.nodes[node].next
             return 0
         return nodes.push_children(
             nodes.choose_parents(members, edges, first, count, edge_bit(edge)), edge
@@ -3501,7 +3390,7 @@ cdef class LazyStates(StateTable):
         """The state behind an edge, for when ``transitions`` does not have it: it may be stale."""
         cdef int target = -1
         # PERF: most states were never asked for most edges, and looking that up is a cache miss.
-        if self.states[STATE_WIDTH * state + STATE_FLAGS] & asked_bit(edge):
+        if self.states[state].flags & asked_bit(edge):
             target = self.transitions.recall(self.key(state, edge))
         if target >= 0:
             return target
@@ -3509,10 +3398,10 @@ cdef class LazyStates(StateTable):
 
     cdef int elsewhere(self, int state) except -1:
         """The state behind a name that no member has an edge for; it may be stale."""
-        cdef int target = self.states[STATE_WIDTH * state + STATE_ELSEWHERE]
+        cdef int target = self.states[state].elsewhere
         if target < 0:
             target = self._step(state, 0, 0)
-            self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = target
+            self.states[state].elsewhere = target
         return target
 
     cdef int fresh(self, int target, int state, int edge) except -1:
@@ -3520,38 +3409,36 @@ cdef class LazyStates(StateTable):
         if self.outdated(target):
             target = self._step(state, edge, target)
             if edge == 0:
-                self.states[STATE_WIDTH * state + STATE_ELSEWHERE] = target
+                self.states[state].elsewhere = target
         return target
 
     cdef int carry(self, LazyStates older, int state) except -1:
         """The state with the same members as one of the generation before."""
         cdef int i
-        cdef int first = older.states[STATE_WIDTH * state + STATE_FIRST]
+        cdef int first = older.states[state].first
         self._set.clear()
-        for i in range(first, first + older.states[STATE_WIDTH * state + STATE_COUNT]):
+        for i in range(first, first + older.states[state].count):
             self._set.push(older.members[i])
         self._set.loop_count = 0
-        return self._intern(
-            self.loops.carry(older.loops, older.states[STATE_WIDTH * state + STATE_LOOPS])
-        )
+        return self._intern(self.loops.carry(older.loops, older.states[state].loops))
 
     cdef int accepted(self, int state, bint ranged) except -1:
         """The place of a state's list, made if it is NOT_YET there; 0 for nothing."""
         cdef int place = 0
         cdef LazyStates older = self.older
-        cdef int twin = self.states[STATE_WIDTH * state + STATE_TWIN]
-        cdef int first = self.states[STATE_WIDTH * state + STATE_FIRST]
-        cdef int count = self.states[STATE_WIDTH * state + STATE_COUNT]
+        cdef int twin = self.states[state].twin
+        cdef int first = self.states[state].first
+        cdef int count = self.states[state].count
         self.gone_through += count
         if older is not None and twin and not older.outdated(twin):
-            place = older.states[STATE_WIDTH * twin + STATE_ACCEPTS]
+            place = older.states[twin].accepts
         if older is not None and place > 0:
             place = self.accepts.copy(older.accepts, place)
         elif ranged:
             place = self.accepts.make_range(self.members, first, count)
         else:
             place = self.accepts.make(self.members, first, count)
-        self.states[STATE_WIDTH * state + STATE_ACCEPTS] = place
+        self.states[state].accepts = place
         return place
 
     cdef bint is_full(self) noexcept:
@@ -3563,7 +3450,7 @@ cdef class LazyStates(StateTable):
 
     def get_ready(self, long long size) -> None:
         """Ask the system for about so many bytes of memory that new states will take."""
-        touch(self.states, size // 10)
+        touch(self._state_rows, size // 10)
         touch(self.members, size // 5)
         touch(self.member_names, size // 5)
         touch(self.member_edges, size // 5)
@@ -3587,9 +3474,9 @@ cdef class LazyStates(StateTable):
         """The state behind an edge, which was another one before, or 0."""
         cdef int target = -1
         cdef int known
-        if self.older is not None and self.states[STATE_WIDTH * state + STATE_TWIN] > 0:
+        if self.older is not None and self.states[state].twin > 0:
             target = self._carried_step(state, edge)
-        if target < 0 and self.states[STATE_WIDTH * state + STATE_LEANS_ON]:
+        if target < 0 and self.states[state].leans_on:
             known = self._other_step(state, edge)
             if known >= 0 and not self._differs:
                 target = self._with_loops(known, state) if edge & EDGE_KIND == EDGE_NAME else known
@@ -3597,50 +3484,47 @@ cdef class LazyStates(StateTable):
                 before = known
         if before == 0 and edge & EDGE_KIND == EDGE_NAME:
             before = max(
-                0, self.states[STATE_WIDTH * state + STATE_ELSEWHERE]
+                0, self.states[state].elsewhere
             )  # it may have been as elsewhere
         if target < 0:
             self.computed += 1
             self._leaning_on = before
             target = self._computed_step(state, edge)
             self._leaning_on = 0
-        self.states[STATE_WIDTH * state + STATE_FLAGS] |= asked_bit(edge)
+        self.states[state].flags |= asked_bit(edge)
         self.transitions.put(self.key(state, edge), target)
         return target
 
     cdef int _with_loops(self, int target, int state) except -1:
         """The state with the members of one, and the loops of another besides its own."""
         cdef int i
-        cdef int row = STATE_WIDTH * target
-        cdef int loops = self.states[row + STATE_LOOPS] if target else 0
-        cdef int more = LOOPS_WIDTH * self.states[STATE_WIDTH * state + STATE_LOOPS]
-        cdef int first = self.loops.sets[more + LOOPS_FIRST]
-        if LOOPS_WIDTH * loops == more:
+        cdef int loops = self.states[target].loops if target else 0
+        cdef int more = self.states[state].loops
+        if loops == more:
             return target
         more = self.loops.union(
-            loops, self.loops.members, first, self.loops.sets[more + LOOPS_COUNT]
+            loops, self.loops.members, self.loops.sets[more].first, self.loops.sets[more].count
         )
         if more == loops:
             return target
         self._set.clear()
         for i in range(
-            self.states[row + STATE_FIRST],
-            self.states[row + STATE_FIRST] + self.states[row + STATE_COUNT],
+            self.states[target].first, self.states[target].first + self.states[target].count
         ):
             self._set.push(self.members[i])
         self._set.loop_count = 0
         self._leaning_on = target
         state = self._intern(more)
         self._leaning_on = 0
-        if self.states[STATE_WIDTH * state + STATE_ACCEPTS] < 0:
+        if self.states[state].accepts < 0:
             # They accept the same.
-            self.states[STATE_WIDTH * state + STATE_ACCEPTS] = self.states[row + STATE_ACCEPTS]
+            self.states[state].accepts = self.states[target].accepts
         return state
 
     cdef int _computed_step(self, int state, int edge) except -1:
-        cdef int first = self.states[STATE_WIDTH * state + STATE_FIRST]
-        cdef int count = self.states[STATE_WIDTH * state + STATE_COUNT]
-        cdef int loops = self.states[STATE_WIDTH * state + STATE_LOOPS]
+        cdef int first = self.states[state].first
+        cdef int count = self.states[state].count
+        cdef int loops = self.states[state].loops
         self.gone_through += count
         if edge & EDGE_KIND == EDGE_NAME:
             self._steps.by_loops(self.loops, loops, edge >> EDGE_SHIFT)
@@ -3656,28 +3540,24 @@ cdef class LazyStates(StateTable):
         """
         cdef int target = -1
         cdef int left = 8
-        cdef int other = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
+        cdef int other = self.states[state].leans_on
         cdef long long row
         self._differs = False
         if (
             other != state
             and self.leans(state)
-            and self.states[STATE_WIDTH * other + STATE_TIME]
-            != self.states[STATE_WIDTH * state + STATE_TIME_THEN]
+            and self.states[other].time
+            != self.states[state].time_then
         ):
             self.lean(state, other)
         while target < 0 and left > 0 and self.leans(state):
             left -= 1
-            other = self.states[STATE_WIDTH * state + STATE_LEANS_ON]
-            if (
-                other != state
-                and self.states[STATE_WIDTH * other + STATE_TIME]
-                != self.states[STATE_WIDTH * state + STATE_TIME_THEN]
-            ):
+            other = self.states[state].leans_on
+            if other != state and self.states[other].time != self.states[state].time_then:
                 break  # it was put right since then
             self._differs |= self.may_differ(state, edge)
-            if self.states[STATE_WIDTH * other + STATE_FLAGS] & asked_bit(edge):
-                row = self.states[STATE_WIDTH * state + STATE_ROW_THEN]
+            if self.states[other].flags & asked_bit(edge):
+                row = self.states[state].row_then
                 target = self.transitions.recall((row << 32) | edge)
             if other == state:
                 break
@@ -3687,7 +3567,7 @@ cdef class LazyStates(StateTable):
     cdef int _carried_step(self, int state, int edge) except? -1:
         """The step as the generation before knew it, or -1."""
         cdef LazyStates older = self.older
-        cdef int twin = self.states[STATE_WIDTH * state + STATE_TWIN]
+        cdef int twin = self.states[state].twin
         cdef int target = -1
         if older is not None and not older.outdated(twin):
             target = older.transitions.recall(older.key(twin, edge))
@@ -3716,14 +3596,13 @@ cdef class LazyStates(StateTable):
         cdef int i = 0
         cdef int first
         cdef int state = self._sets.recall(key)
-        cdef int row = STATE_WIDTH * state
         if (
             state < 0
-            or self.states[row + STATE_LOOPS] != loops
-            or self.states[row + STATE_COUNT] != nodes.count
+            or self.states[state].loops != loops
+            or self.states[state].count != nodes.count
         ):
             return 0
-        first = self.states[row + STATE_FIRST]
+        first = self.states[state].first
         while i < nodes.count and self.members[first + i] == nodes.nodes[i]:
             i += 1
         return state if i == nodes.count else 0
@@ -3742,9 +3621,7 @@ cdef class LazyStates(StateTable):
         if self._leaning_on:
             self.lean(state, self._leaning_on)
         if self.older is not None:
-            self.states[STATE_WIDTH * state + STATE_TWIN] = self.older._twin(
-                self.loops.sets[LOOPS_WIDTH * loops + LOOPS_TWIN], nodes
-            )
+            self.states[state].twin = self.older._twin(self.loops.sets[loops].twin, nodes)
         return state
 
 
@@ -3781,15 +3658,15 @@ cdef class Moves:
 
     cdef int resolve(self, LazyStates states, int clock) except -1:
         """Find all targets, none of them out of date."""
-        cdef int[::1] rows = states.states
+        cdef StateRow* rows = states.states
         cdef int i, first
         cdef int stale = 0
         cdef int touched = 0
         states.transitions.get_all(self.key, self.target, self.count)
         # PERF: loads that nothing waits for, so that what new steps begin with is in the cache.
         for i in range(self.count):
-            if self.target[i] < 0 and rows[STATE_WIDTH * self.state[i] + STATE_COUNT]:
-                first = rows[STATE_WIDTH * self.state[i] + STATE_FIRST]
+            if self.target[i] < 0 and rows[self.state[i]].count:
+                first = rows[self.state[i]].first
                 touched ^= states.members[first] ^ states.member_edges[first]
         self._touched = touched
         for i in range(self.count):
@@ -3800,16 +3677,11 @@ cdef class Moves:
                     self.target[i] = states.elsewhere(self.state[i])
         rows = states.states
         for i in range(self.count):
-            stale |= (self.target[i] != 0) & (
-                rows[STATE_WIDTH * self.target[i] + STATE_TIME] != clock
-            )
+            stale |= (self.target[i] != 0) & (rows[self.target[i]].time != clock)
         if stale:
             states.touch_states(self.target, self.count)
             for i in range(self.count):
-                if (
-                    self.target[i]
-                    and states.states[STATE_WIDTH * self.target[i] + STATE_TIME] != clock
-                ):
+                if self.target[i] and states.states[self.target[i]].time != clock:
                     self.target[i] = states.fresh(self.target[i], self.state[i], self._edge(i))
         return 0
 

@@ -27,25 +27,20 @@ from yfilter.language.shapes import Word
 cimport cython
 
 from yfilter.index.automaton cimport (
-    ATOM_ATTRIBUTE, ATOM_BITS, ATOM_EDGES, ATOM_LENGTH, ATOM_PLACE, ATOM_SEEN, ATOM_WIDTH, AT_LEAST,
-    AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B, CHECK_DIFFERS, CHECK_EXISTS, CHECK_KIND,
-    CHECK_NESTED, CHECK_TWIG, CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT,
-    CODE_TWIG, EDGE_ATOM, EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT, FIXED_CHECK,
-    FIXED_POSITION, FIXED_WIDTH, FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH, GROUP_COUNT,
-    INTEGER,
-    GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED,
-    LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK,
-    LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW,
-    MODE_FIXED, MODE_ON_PATH,
-    NODE_FIRST_QUERY, NODE_USES, NODE_WIDTH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT,
-    POSITION_UNKNOWN, QUERY_NODE, QUERY_NUMBER, QUERY_RESIDUAL, QUERY_WIDTH, QUICK_WIDTH, RANGES,
-    RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
-    SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
-    SECOND_SYMBOL, SLOW_WIDTH, STATE_ACCEPTS, STATE_COUNT, STATE_EDGES, STATE_ELSEWHERE,
-    STATE_FIRST, STATE_FLAGS, STATE_NAMES, STATE_ROW, STATE_TIME, STATE_WIDTH, STRING_VALUE,
-    TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT,
-    WAY_DESCENDANT, WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool,
-    SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
+    ATOM_BITS, AT_LEAST, AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B, CHECK_DIFFERS,
+    CHECK_EXISTS, CHECK_KIND, CHECK_NESTED, CHECK_TWIG, CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE,
+    CODE_DEPTH, CODE_SHIFT, CODE_TWIG, EDGE_ATOM, EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT,
+    FIXED_CHECK, FIXED_POSITION, FIXED_WIDTH, FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH,
+    GROUP_COUNT, GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, INTEGER, LESS,
+    LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH,
+    LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS, LIST_SLOW,
+    LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH, POOLED_USERS,
+    POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, QUICK_WIDTH, RANGES, RECORD_COUNT,
+    RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE, SECOND_ATTRIBUTE,
+    SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES, SECOND_SYMBOL,
+    SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
+    WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool, StateRow, SubscriberRuns,
+    SymbolTable, TextTests, Trie, edge_bit,
 )
 from yfilter.operators.operators cimport (
     EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, GREATEST_ITEM, GREATEST_OF_ALL,
@@ -70,8 +65,32 @@ cdef double NAN = float("nan")
 cdef double INFINITY = float("inf")
 
 
+@cython.final
 cdef class MessageView(MessageColumns):
     """``bind`` to a message; then ask about its elements."""
+
+    cdef AtomTable atoms
+    cdef TextTests _text_tests
+    cdef readonly int names
+    cdef readonly int[::1] position_start
+    cdef readonly int[::1] positions
+    cdef readonly int[::1] order
+    cdef int[::1] _level_start
+    cdef readonly int[::1] label
+    cdef readonly int[::1] attribute
+    cdef readonly int[::1] own_start
+    cdef readonly int[::1] own_atom
+    cdef readonly int[::1] own_asks
+    cdef readonly int[::1] own_ranges
+    cdef int _asking
+    cdef readonly double[::1] own_number
+    cdef readonly unsigned long long[::1] _signature
+    cdef readonly unsigned long long[::1] _seen
+    cdef readonly int _own_count
+    cdef int[::1] _asked
+    cdef int[::1] _text_asked
+    cdef int[::1] _found
+    cdef int[::1] _text_found
 
     def __init__(self, atoms: AtomTable, text_tests: TextTests) -> None:
         super().__init__()
@@ -124,7 +143,7 @@ cdef class MessageView(MessageColumns):
         # PERF: the filter says no to most without a look at the atom, which is a cache miss.
         if not (self._seen[(atom >> 6) & 63] >> (atom & 63)) & 1:
             return False
-        i = self.atoms.atoms[ATOM_WIDTH * atom + ATOM_SEEN]
+        i = self.atoms.atoms[atom].seen
         return i < self._own_count and self.own_atom[i] == atom
 
     cdef bint exists(self, int element, int attribute) noexcept:
@@ -367,11 +386,11 @@ cdef class MessageView(MessageColumns):
     cdef int _add_own(self, int element, int atom) except -1:
         """An equality that holds."""
         cdef unsigned long long bit = 1
-        cdef int own = self._new_own(self.atoms.atoms[ATOM_WIDTH * atom + ATOM_EDGES] != 0)
+        cdef int own = self._new_own(self.atoms.atoms[atom].edges != 0)
         self.own_atom[own] = atom
         self._signature[element] |= bit << (atom & 63)
         self._seen[(atom >> 6) & 63] |= bit << (atom & 63)
-        self.atoms.atoms[ATOM_WIDTH * atom + ATOM_SEEN] = own
+        self.atoms.atoms[atom].seen = own
         return 0
 
     cdef int _new_own(self, bint has_edge) except -1:
@@ -396,8 +415,8 @@ cdef class MessageView(MessageColumns):
         self, int atom, const unsigned char* values, int first, int last
     ) noexcept:
         cdef int i
-        cdef int place = self.atoms.atoms[ATOM_WIDTH * atom + ATOM_PLACE]
-        if self.atoms.atoms[ATOM_WIDTH * atom + ATOM_LENGTH] != last - first:
+        cdef int place = self.atoms.atoms[atom].place
+        if self.atoms.atoms[atom].length != last - first:
             return False
         for i in range(last - first):
             if self.atoms.octets[place + i] != values[first + i]:
@@ -786,8 +805,15 @@ cpdef enum:
 _SYMBOLS = 256
 
 
+@cython.final
 cdef class NamesBelow:
     """``begin`` a message; ``answer`` what is known of a path with such ``needs``."""
+
+    cdef MessageView _view
+    cdef SymbolTable _symbols
+    cdef unsigned long long[::1] _bits
+    cdef bint _is_made
+    cdef readonly bint is_sure
 
     def __init__(self, view: MessageView, symbols: SymbolTable) -> None:
         self._view = view
@@ -888,12 +914,33 @@ ROW_BYTES_MAX = 16 * 1024 * 1024
 QUESTIONS_MIN = 6  # for each element below, for a row to be made
 
 
+@cython.final
 cdef class Twigs:
     """``acquire`` and ``release`` twigs; ``row`` tells which are found below an element.
 
     A twig is the same path as its record, which says how to look for it alone.  ``rows`` has the
     bits, ``walked`` counts the elements looked at.  No answer depends on the two bounds.
     """
+
+    cdef MessageView view
+    cdef SymbolTable symbols
+    cdef RecordPool records
+    cdef readonly Trie trie
+    cdef readonly LazyStates states
+    cdef readonly unsigned long long[::1] rows
+    cdef readonly long long walked
+    cdef readonly int stamp
+    cdef public int row_bytes_max
+    cdef public int questions_min
+    cdef object _new_states
+    cdef readonly NamesBelow names
+    cdef readonly int[::1] needs
+    cdef int _words
+    cdef int _row_count
+    cdef int _owners
+    cdef int[::1] _row_of
+    cdef int[::1] _owner
+    cdef int[::1] _path
 
     def __init__(
         self, view: MessageView, symbols: SymbolTable, records: RecordPool, trie: Trie,
@@ -929,12 +976,12 @@ cdef class Twigs:
             if words[place + WAY_DESCENDANT]:
                 node = self.trie.loop_of(node)
             node = self.trie.extend(node, words[place + WAY_SYMBOL] << EDGE_SHIFT)
-        twig = self.trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
+        twig = self.trie.nodes[node].first_query
         return twig or self._added(node, record)
 
     cpdef int record(self, int twig) noexcept:
         """The record of a twig, which is its number as a query of the trie."""
-        return self.trie.queries[QUERY_WIDTH * twig + QUERY_NUMBER]
+        return self.trie.queries[twig].number
 
     cdef int answer(self, int twig, int element) except -1:
         """Whether a twig is found below an element, by names alone: see NamesBelow."""
@@ -1033,12 +1080,12 @@ cdef class Twigs:
             depth = view.depth[child]
             state = self._moved(top, depth - 1, view.label[view.name[child]])
             if state:
-                place = self.states.states[STATE_WIDTH * state + STATE_ACCEPTS]
+                place = self.states.states[state].accepts
                 if place < 0:
                     place = self.states.accepted(state, False)
                 if place:
                     self._take(place, row)
-            if state and self.states.states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_FOLLOWS:
+            if state and self.states.states[state].flags & FLAG_FOLLOWS:
                 self._path[depth] = state
                 child += 1
             else:
@@ -1050,16 +1097,14 @@ cdef class Twigs:
         cdef LazyStates states = self.states
         cdef int state = self._path[depth]
         cdef long long edge = 0
-        cdef long long row = states.states[STATE_WIDTH * state + STATE_ROW]
+        cdef long long row = states.states[state].row
         cdef int target
-        if states.states[STATE_WIDTH * state + STATE_NAMES] & states.label_bits[label]:
+        if states.states[state].names & states.label_bits[label]:
             edge = label << EDGE_SHIFT
             target = states.transitions.get((row << 32) | edge)
         else:
-            target = states.states[STATE_WIDTH * state + STATE_ELSEWHERE]
-        if target >= 0 and (
-            target == 0 or states.states[STATE_WIDTH * target + STATE_TIME] == self.trie.clock
-        ):
+            target = states.states[state].elsewhere
+        if target >= 0 and (target == 0 or states.states[target].time == self.trie.clock):
             return target
         if states.is_full():
             self._turn(top, depth)
@@ -1068,7 +1113,7 @@ cdef class Twigs:
             target = -1
         if target < 0:
             target = states.follow(state, edge) if edge else states.elsewhere(state)
-        if target and states.states[STATE_WIDTH * target + STATE_TIME] != self.trie.clock:
+        if target and states.states[target].time != self.trie.clock:
             target = states.fresh(target, state, edge)
         return target
 
@@ -1133,11 +1178,34 @@ STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
 
 
+@cython.final
 cdef class Residuals:
     """Verifies candidates of the message that the view is bound to.
 
     ``visits`` counts the elements looked at, beyond ``visits_max`` every answer is no.
     """
+
+    cdef MessageView view
+    cdef readonly Twigs twigs
+    cdef OperatorTable operators
+    cdef object _columns
+    cdef RecordPool records
+    cdef int[::1] words
+    cdef int[::1] _path
+    cdef long long visits
+    cdef long long visits_max
+    cdef double number
+    cdef unsigned long long[::1] _reached
+    cdef unsigned long long[::1] _passed
+    cdef int[::1] _way
+    cdef int _width
+    cdef dict _anywhere
+    cdef dict _nested
+    cdef int[::1] symbol_seen
+    cdef SymbolTable symbols
+    cdef int[::1] exact
+    cdef int[::1] in_namespace
+    cdef int[::1] any_namespace
 
     def __init__(
         self, view: MessageView, records: RecordPool, symbols: SymbolTable, twigs: Twigs,
@@ -1540,6 +1608,16 @@ cdef class Residuals:
 
 cdef class Offers:
     """``offer`` a list, then ``settle`` all that were offered."""
+
+    cdef MessageView view
+    cdef readonly Residuals residuals
+    cdef int _touched, _offered, _low, _high
+    cdef int[::1] _place
+    cdef int[::1] _element
+    cdef int[::1] _operator
+    cdef int[::1] _lists
+    cdef double[::1] _bounds
+    cdef double[::1] _number
 
     def __init__(self, view: MessageView, residuals: Residuals) -> None:
         self.view = view
@@ -2148,8 +2226,18 @@ cdef class Candidates(Offers):
 # leaves to verify is asked by whoever needs it (``holds``).
 
 
+@cython.final
 cdef class Locations(Offers):
     """``begin`` a message, run, ``end``; then there are ``count`` hits."""
+
+    cdef readonly int count
+    cdef readonly int[::1] element
+    cdef readonly int[::1] query
+    cdef readonly int[::1] residual
+    cdef int[::1] _met_element
+    cdef int[::1] _met_query
+    cdef int[::1] _met_residual
+    cdef int[::1] _start
 
     def __init__(self, view: MessageView, residuals: Residuals) -> None:
         super().__init__(view, residuals)
@@ -2365,7 +2453,7 @@ cdef class Run:
 
     cpdef bint is_empty(self, int root) noexcept:
         """Whether there are no queries behind a root of the trie."""
-        return self.trie.nodes[NODE_WIDTH * root + NODE_USES] == 1
+        return self.trie.nodes[root].uses == 1
 
     def forget_states(self) -> None:
         """Begin a generation that takes nothing over."""
@@ -2387,7 +2475,7 @@ cdef class Run:
         """From the heads of their parents to elements of one level; the position behind them."""
         cdef MessageView view = self.view
         cdef Moves down = self._down
-        cdef int[::1] states = self.states.states
+        cdef StateRow* states = self.states.states
         cdef int depth = view.depth[view.order[position]]
         cdef int count = 0
         cdef long long moved = 0
@@ -2409,12 +2497,12 @@ cdef class Run:
             for j in range(self._first[parent], self._end[parent]):
                 state = self._state[j]
                 # PERF: two of three heads have no edge for the name, which their row tells.
-                if states[STATE_WIDTH * state + STATE_NAMES] & bits:
-                    row = states[STATE_WIDTH * state + STATE_ROW]
+                if states[state].names & bits:
+                    row = states[state].row
                     down.key[count] = (row << 32) | edge
-                elif states[STATE_WIDTH * state + STATE_ELSEWHERE]:
+                elif states[state].elsewhere:
                     down.key[count] = 0
-                    down.target[count] = states[STATE_WIDTH * state + STATE_ELSEWHERE]
+                    down.target[count] = states[state].elsewhere
                 else:
                     continue
                 down.state[count] = state
@@ -2433,7 +2521,7 @@ cdef class Run:
         cdef MessageView view = self.view
         cdef Moves down = self._down
         cdef Moves across = self._across
-        cdef int[::1] states = self.states.states
+        cdef StateRow* states = self.states.states
         cdef int[::1] own_asks = view.own_asks
         cdef int count = 0
         cdef int element, state, edge
@@ -2450,17 +2538,12 @@ cdef class Run:
         count = 0
         for i in range(down.count):
             state = down.target[i]
-            if (
-                self._operator[down.item[i]] >= 0
-                or not states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_ATTRIBUTES
-            ):
+            if self._operator[down.item[i]] >= 0 or not states[state].flags & FLAG_ATTRIBUTES:
                 continue
             element = down.element[i]
             for k in range(view.own_start[element], view.own_start[element + 1]):
-                if own_asks[k] and states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(
-                    own_asks[k]
-                ):
-                    row = states[STATE_WIDTH * state + STATE_ROW]
+                if own_asks[k] and states[state].edges & edge_bit(own_asks[k]):
+                    row = states[state].row
                     across.key[count] = (row << 32) | own_asks[k]
                     across.state[count] = state
                     across.element[count] = element
@@ -2471,8 +2554,8 @@ cdef class Run:
             asked = self._columns.of(view.label[view.name[element]])
             for k in range(len(asked)):
                 edge = asked[k] << EDGE_SHIFT | EDGE_ATTRIBUTE
-                if states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(edge):
-                    row = states[STATE_WIDTH * state + STATE_ROW]
+                if states[state].edges & edge_bit(edge):
+                    row = states[state].row
                     across.key[count] = (row << 32) | edge
                     across.state[count] = state
                     across.element[count] = element
@@ -2486,7 +2569,7 @@ cdef class Run:
         cdef MessageView view = self.view
         cdef Moves across = self._across
         cdef Moves onto = self._onto
-        cdef int[::1] states = self.states.states
+        cdef StateRow* states = self.states.states
         cdef int count = 0
         cdef int state, edge
         cdef long long row
@@ -2496,7 +2579,7 @@ cdef class Run:
             state = across.target[i]
             if not state:
                 continue
-            row = states[STATE_WIDTH * state + STATE_ROW]
+            row = states[state].row
             k = across.item[i]
             end = view.own_start[across.element[i] + 1]
             if k < 0:
@@ -2509,7 +2592,7 @@ cdef class Run:
                     if operator:
                         edge = view.atoms.ranges[RANGES * view.own_ranges[k] + operator - 1]
                     edge = (edge << EDGE_SHIFT) | EDGE_ATOM
-                    if states[STATE_WIDTH * state + STATE_EDGES] & edge_bit(edge):
+                    if states[state].edges & edge_bit(edge):
                         onto.key[count] = (row << 32) | edge
                         onto.state[count] = state
                         onto.element[count] = across.element[i]
@@ -2550,9 +2633,9 @@ cdef class Run:
 
     cdef int _give_up(self, int state, int element) except -1:
         """A column costs too much on this message; what is behind it is looked for once a run."""
-        cdef int[::1] states = self.states.states
-        cdef int first = states[STATE_WIDTH * state + STATE_FIRST]
-        cdef int end = first + states[STATE_WIDTH * state + STATE_COUNT]
+        cdef StateRow* states = self.states.states
+        cdef int first = states[state].first
+        cdef int end = first + states[state].count
         queries = self._given_up.get(state)
         cdef bint is_new = queries is None
         if is_new:
@@ -2609,12 +2692,12 @@ cdef class Run:
                 ):
                     return 0
         self._entered |= bit
-        place = self.states.states[STATE_WIDTH * state + STATE_ACCEPTS]
+        place = self.states.states[state].accepts
         if place < 0:
             place = self.states.accepted(state, operator > 0)
         if place > 0:
             self._taker.offer(place, element, operator, number)
-        if not self.states.states[STATE_WIDTH * state + STATE_FLAGS] & FLAG_FOLLOWS:
+        if not self.states.states[state].flags & FLAG_FOLLOWS:
             return 0
         if self._count + 1 >= len(self._state):
             self._state = grown(self._state, 2 * self._count)
@@ -2670,24 +2753,29 @@ cdef class Run:
 # held by the draft until the query holds them; atoms, numbers and records are made when it is known
 # what for (see QueryWriter).
 
-cpdef enum:
-    # Fields of a step.
-    STEP_DESCENDANT = 0
-    STEP_SYMBOL = 1
-    STEP_CONDITION = 2
-    STEP_NEXT = 3
-    STEP_WIDTH = 4
+cdef struct DraftStep:
+    int descendant
+    int symbol
+    int condition
+    int next
 
-    # Fields of a condition.
-    CONDITION_KIND = 0
-    CONDITION_A = 1
-    CONDITION_VALUE = 2
-    CONDITION_NEXT = 3
-    CONDITION_CHECK_A = 4
-    CONDITION_CHECK_B = 5
-    CONDITION_WHOLE = 6
+
+cdef struct DraftCondition:
+    int kind
+    int a
+    int value
+    int next
+    int check_a
+    int check_b
+    int whole
+
+
+cdef enum:
+    # Numbers of 32 bits in a row.
+    STEP_WIDTH = 4
     CONDITION_WIDTH = 7
 
+cpdef enum:
     # In a recipe, before the kind of a condition on a column.
     COMPUTED = 12
 
@@ -2717,7 +2805,9 @@ FilledWay: TypeAlias = "list[FilledStep]"
 cdef class Draft:
     """``fill`` it with the ways of a query; rows are numbered from 1."""
 
-    cdef int[::1] steps, conditions, ways
+    cdef DraftStep* steps
+    cdef DraftCondition* conditions
+    cdef int[::1] ways, _step_rows, _condition_rows
     cdef int way_count
     cdef list values
     cdef SymbolTable _symbols
@@ -2728,8 +2818,9 @@ cdef class Draft:
     cdef tuple _words
 
     def __init__(self, symbols: SymbolTable) -> None:
-        self.steps = ints(STEP_WIDTH * 16)
-        self.conditions = ints(CONDITION_WIDTH * 16)
+        self._step_rows = self._condition_rows = ints(1)
+        self._cover_steps(16)
+        self._cover_conditions(16)
         self.ways = ints(16)  # the first step of each
         self.way_count = 0
         self.values: list[Word | bytes | Expression] = []
@@ -2753,17 +2844,17 @@ cdef class Draft:
 
     cdef int new_condition(self, int kind, int a, int value, int following) except -1:
         """A row of ``conditions``."""
-        cdef int row
         self.condition_count += 1
-        row = CONDITION_WIDTH * self.condition_count
-        if row + CONDITION_WIDTH > len(self.conditions):
-            self.conditions = grown(self.conditions, 2 * row)
-        self.conditions[row + CONDITION_KIND] = kind
-        self.conditions[row + CONDITION_A] = a
-        self.conditions[row + CONDITION_VALUE] = value
-        self.conditions[row + CONDITION_NEXT] = following
-        self.conditions[row + CONDITION_WHOLE] = 0
+        if CONDITION_WIDTH * (self.condition_count + 1) > len(self._condition_rows):
+            self._cover_conditions(2 * self.condition_count)
+        self.conditions[self.condition_count] = DraftCondition(kind, a, value, following, 0, 0, 0)
         return self.condition_count
+
+    cdef int _cover_conditions(self, int count) except -1:
+        """Room for so many conditions."""
+        self._condition_rows = grown(self._condition_rows, CONDITION_WIDTH * count)
+        self.conditions = <DraftCondition*>&self._condition_rows[0]
+        return 0
 
     cdef int _add_way(self, object way) except -1:
         cdef int step, conditions
@@ -2774,7 +2865,7 @@ cdef class Draft:
         for descendant, test, asked in way:
             step = self._new_step(descendant, self._symbols.acquire(test))
             if last:
-                self.steps[STEP_WIDTH * last + STEP_NEXT] = step
+                self.steps[last].next = step
             else:
                 self.ways[self.way_count] = step
             if asked is not None:
@@ -2783,22 +2874,23 @@ cdef class Draft:
                 self._constants = recipe.constants
                 self._at = 0
                 conditions = self._read_conditions()  # may replace the column
-                self.steps[STEP_WIDTH * step + STEP_CONDITION] = conditions
+                self.steps[step].condition = conditions
             last = step
         self.way_count += 1
         return 0
 
     cdef int _new_step(self, int descendant, int symbol) except -1:
-        cdef int row
         self._step_count += 1
-        row = STEP_WIDTH * self._step_count
-        if row + STEP_WIDTH > len(self.steps):
-            self.steps = grown(self.steps, 2 * row)
-        self.steps[row + STEP_DESCENDANT] = descendant
-        self.steps[row + STEP_SYMBOL] = symbol
-        self.steps[row + STEP_CONDITION] = 0
-        self.steps[row + STEP_NEXT] = 0
+        if STEP_WIDTH * (self._step_count + 1) > len(self._step_rows):
+            self._cover_steps(2 * self._step_count)
+        self.steps[self._step_count] = DraftStep(descendant, symbol, 0, 0)
         return self._step_count
+
+    cdef int _cover_steps(self, int count) except -1:
+        """Room for so many steps."""
+        self._step_rows = grown(self._step_rows, STEP_WIDTH * count)
+        self.steps = <DraftStep*>&self._step_rows[0]
+        return 0
 
     cdef int _read_conditions(self) except -1:
         """The first of the conditions that come next in the recipe, or 0."""
@@ -2828,7 +2920,7 @@ cdef class Draft:
             if kind:
                 condition = self.new_condition(kind, a, value, 0)
             if last:
-                self.conditions[CONDITION_WIDTH * last + CONDITION_NEXT] = condition
+                self.conditions[last].next = condition
             else:
                 first = condition
             last = condition
@@ -2861,29 +2953,26 @@ cdef class Draft:
             constant = None
         self.values += (constant, (self._constants[place + 1], self._words))
         condition = self.new_condition(kind, 0, value, 0)
-        self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = value + 1
+        self.conditions[condition].whole = value + 1
         if constant is None:
             self.verify(condition)
             return condition
         leaf = column.leaf() if items < EACH_DATE else None
         if leaf is not None and leaf.kind is NodeKind.ATTRIBUTE and leaf.is_full:
-            self.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE] = 0
+            self.conditions[condition].whole = 0
             column = leaf.test
         else:
             column = Column(items, column)
-        self.conditions[CONDITION_WIDTH * condition + CONDITION_A] = (
-            self._symbols.acquire_attribute(column)
-        )
+        self.conditions[condition].a = self._symbols.acquire_attribute(column)
         return condition
 
     cdef int verify(self, int condition) except -1:
         """Have a condition on a column verified as an expression, and not looked up."""
-        cdef int row = CONDITION_WIDTH * condition
-        fill, words = self.values[self.conditions[row + CONDITION_WHOLE]]
-        self.conditions[row + CONDITION_KIND] = CHECK_VERIFIED
-        self.conditions[row + CONDITION_A] = 0
-        self.conditions[row + CONDITION_VALUE] = len(self.values)
-        self.conditions[row + CONDITION_WHOLE] = 0
+        fill, words = self.values[self.conditions[condition].whole]
+        self.conditions[condition].kind = CHECK_VERIFIED
+        self.conditions[condition].a = 0
+        self.conditions[condition].value = len(self.values)
+        self.conditions[condition].whole = 0
         self.values.append(fill(words))
         return 0
 
@@ -2898,9 +2987,9 @@ cdef class Draft:
             descendant = self._next()
             step = self._new_step(descendant, self._symbols.acquire(self._read_name()))
             conditions = self._read_conditions()  # may replace the column
-            self.steps[STEP_WIDTH * step + STEP_CONDITION] = conditions
+            self.steps[step].condition = conditions
             if last:
-                self.steps[STEP_WIDTH * last + STEP_NEXT] = step
+                self.steps[last].next = step
             else:
                 first = step
             last = step
@@ -2950,7 +3039,7 @@ cdef class ResidualParts:
         self._columns = columns
 
     cdef int release_atom(self, int atom) except -1:
-        cdef int attribute = self._atoms.atoms[ATOM_WIDTH * atom + ATOM_ATTRIBUTE]
+        cdef int attribute = self._atoms.atoms[atom].attribute
         self._atoms.release(atom)
         self._symbols.release_attribute(attribute)
         return 0
@@ -3113,17 +3202,17 @@ cdef class AccessPath:
         cdef int above = 0
         while step:
             above += 1
-            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            condition = draft.steps[step].condition
             while condition:
                 if (
-                    draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND] == CHECK_NESTED
+                    draft.conditions[condition].kind == CHECK_NESTED
                     and above
-                    + self._length_of(draft.conditions[CONDITION_WIDTH * condition + CONDITION_A])
+                    + self._length_of(draft.conditions[condition].a)
                     <= STEPS_MAX
                 ):
                     self._consider(way, step, condition)
-                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
-            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+                condition = draft.conditions[condition].next
+            step = draft.steps[step].next
         return 0
 
     cdef int _consider(self, int way, int fork, int nested) except -1:
@@ -3134,17 +3223,17 @@ cdef class AccessPath:
         cdef bint is_certain = True
         self._lay_out(way, fork, nested)
         for at in range(self.length):
-            condition = draft.steps[STEP_WIDTH * self.spine[at] + STEP_CONDITION]
+            condition = draft.steps[self.spine[at]].condition
             if self.position_of(at) < 0 and self._is_asked(self.spine[at], fork, nested):
                 is_certain = False
             while condition:
-                kind = draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND]
+                kind = draft.conditions[condition].kind
                 if kind <= CHECK_ATOM:  # a comparison
-                    attribute = draft.conditions[CONDITION_WIDTH * condition + CONDITION_A]
+                    attribute = draft.conditions[condition].a
                     constants = 0
                     if kind == CHECK_ATOM:
                         constants = self._atoms.constants(attribute)
-                        if draft.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE]:
+                        if draft.conditions[condition].whole:
                             constants *= 0.5  # a column is to be computed
                         if self.position_of(at) < 0:
                             # It has to be verified again on each way.
@@ -3154,7 +3243,7 @@ cdef class AccessPath:
                     ):
                         self._way, self._fork, self._nested = way, fork, nested
                         self.at, self.access = at, condition
-                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+                condition = draft.conditions[condition].next
         constants = is_certain if draft.way_count == 1 else self.length
         if self._is_better(_NONE, constants, 0):
             self._way, self._fork, self._nested = way, fork, nested
@@ -3179,13 +3268,13 @@ cdef class AccessPath:
     cdef bint _is_asked(self, int step, int fork, int nested) noexcept:
         """Whether anything is asked of the element of a step."""
         cdef Draft draft = self._draft
-        cdef int condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+        cdef int condition = draft.steps[step].condition
         if step != fork:
             return condition != 0
         return (
             condition != nested
-            or draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT] != 0
-            or draft.steps[STEP_WIDTH * step + STEP_NEXT] != 0
+            or draft.conditions[condition].next != 0
+            or draft.steps[step].next != 0
         )
 
     cdef int _lay_out(self, int way, int fork, int nested) except -1:
@@ -3199,15 +3288,15 @@ cdef class AccessPath:
             if self.length == len(self.spine):
                 self.spine = grown(self.spine, 2 * self.length)
             self.spine[self.length] = step
-            if draft.steps[STEP_WIDTH * step + STEP_DESCENDANT]:
+            if draft.steps[step].descendant:
                 if self._last_descendant < 0:
                     self._first_descendant = self.length
                 self._last_descendant = self.length
             self.length += 1
             if step == fork and nested:
-                step = draft.conditions[CONDITION_WIDTH * nested + CONDITION_A]
+                step = draft.conditions[nested].a
             else:
-                step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+                step = draft.steps[step].next
         if self._last_descendant < 0:
             self._first_descendant = self.length
         return 0
@@ -3219,22 +3308,16 @@ cdef class AccessPath:
         cdef int nested = self._nested
         cdef int before, way
         if nested:
-            before = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            before = draft.steps[step].condition
             if before == nested:
-                draft.steps[STEP_WIDTH * step + STEP_CONDITION] = draft.conditions[
-                    CONDITION_WIDTH * nested + CONDITION_NEXT
-                ]
+                draft.steps[step].condition = draft.conditions[nested].next
             else:
-                while draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] != nested:
-                    before = draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT]
-                draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] = draft.conditions[
-                    CONDITION_WIDTH * nested + CONDITION_NEXT
-                ]
-            if draft.steps[STEP_WIDTH * step + STEP_NEXT]:
-                self._ask(step, CHECK_NESTED, draft.steps[STEP_WIDTH * step + STEP_NEXT])
-            draft.steps[STEP_WIDTH * step + STEP_NEXT] = draft.conditions[
-                CONDITION_WIDTH * nested + CONDITION_A
-            ]
+                while draft.conditions[before].next != nested:
+                    before = draft.conditions[before].next
+                draft.conditions[before].next = draft.conditions[nested].next
+            if draft.steps[step].next:
+                self._ask(step, CHECK_NESTED, draft.steps[step].next)
+            draft.steps[step].next = draft.conditions[nested].a
             self._fork = self._nested = 0
         for way in range(draft.way_count):
             if draft.ways[way] != self._way:
@@ -3245,16 +3328,16 @@ cdef class AccessPath:
         """One more condition of a step."""
         cdef Draft draft = self._draft
         cdef int condition = draft.new_condition(
-            kind, way, 0, draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            kind, way, 0, draft.steps[step].condition
         )
-        draft.steps[STEP_WIDTH * step + STEP_CONDITION] = condition
+        draft.steps[step].condition = condition
         return 0
 
     cdef int _length_of(self, int way) noexcept:
         cdef int length = 0
         while way:
             length += 1
-            way = self._draft.steps[STEP_WIDTH * way + STEP_NEXT]
+            way = self._draft.steps[way].next
         return length
 
 
@@ -3334,11 +3417,8 @@ cdef class QueryWriter:
             if condition != path.access:
                 self._read_column(condition)
         node = self._write_path(root)
-        if (
-            path.access
-            and self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_KIND] < CHECK_ATOM
-        ):
-            number = self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_CHECK_B]
+        if path.access and self._draft.conditions[path.access].kind < CHECK_ATOM:
+            number = self._draft.conditions[path.access].check_b
         return self._trie.add_query(node, self._write_residual(), number)
 
     cpdef int write_other(self, int root, int query) except -1:
@@ -3356,9 +3436,9 @@ cdef class QueryWriter:
 
     cdef int _erase(self, int query) except -1:
         cdef Trie trie = self._trie
-        cdef int node = trie.queries[QUERY_WIDTH * query + QUERY_NODE]
-        cdef int residual = trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
-        cdef int number = trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]
+        cdef int node = trie.queries[query].node
+        cdef int residual = trie.queries[query].residual
+        cdef int number = trie.queries[query].number
         edges = trie.edges_to(node)
         cdef int edge
         cdef int attribute = 0
@@ -3387,12 +3467,12 @@ cdef class QueryWriter:
         """The node behind the spine and its access predicate."""
         cdef Trie trie = self._trie
         cdef AccessPath path = self._path
-        cdef int[::1] rows = self._draft.steps
+        cdef DraftStep* rows = self._draft.steps
         cdef int at, symbol
         for at in range(path.length):
-            if rows[STEP_WIDTH * path.spine[at] + STEP_DESCENDANT]:
+            if rows[path.spine[at]].descendant:
                 node = trie.loop_of(node)
-            symbol = rows[STEP_WIDTH * path.spine[at] + STEP_SYMBOL]
+            symbol = rows[path.spine[at]].symbol
             node = trie.extend(node, symbol << EDGE_SHIFT)
             if at == path.at:
                 node = self._write_access(node, symbol)
@@ -3400,19 +3480,18 @@ cdef class QueryWriter:
 
     cdef int _read_column(self, int condition) except -1:
         """Have a condition on a column, if it is one, verified by what the column holds."""
-        if self._draft.conditions[CONDITION_WIDTH * condition + CONDITION_WHOLE]:
-            self._draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND] |= CHECK_COLUMN
+        if self._draft.conditions[condition].whole:
+            self._draft.conditions[condition].kind |= CHECK_COLUMN
         return 0
 
     cdef int _write_access(self, int node, int symbol) except -1:
-        cdef int row = CONDITION_WIDTH * self._path.access
-        cdef int attribute = self._draft.conditions[row + CONDITION_A]
-        cdef int kind = self._draft.conditions[row + CONDITION_KIND]
+        cdef int attribute = self._draft.conditions[self._path.access].a
+        cdef int kind = self._draft.conditions[self._path.access].kind
         self._settle(self._path.access)
-        cdef int atom = self._draft.conditions[row + CONDITION_CHECK_A]
+        cdef int atom = self._draft.conditions[self._path.access].check_a
         if kind < CHECK_ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
-        if self._draft.conditions[row + CONDITION_WHOLE]:
+        if self._draft.conditions[self._path.access].whole:
             self._columns.ask(attribute, symbol)
         node = self._trie.extend(node, attribute << EDGE_SHIFT | EDGE_ATTRIBUTE)
         return self._trie.extend(node, atom << EDGE_SHIFT | EDGE_ATOM)
@@ -3439,11 +3518,9 @@ cdef class QueryWriter:
             return -self._write_fixed(count, required)
         # The record holds the spine and the access predicate, too.
         for i in range(path.length):
-            self._symbols.retain(self._draft.steps[STEP_WIDTH * path.spine[i] + STEP_SYMBOL])
+            self._symbols.retain(self._draft.steps[path.spine[i]].symbol)
         if path.access:
-            self._symbols.retain_attribute(
-                self._draft.conditions[CONDITION_WIDTH * path.access + CONDITION_A]
-            )
+            self._symbols.retain_attribute(self._draft.conditions[path.access].a)
             self._read_column(path.access)
             self._settle(path.access)
         return -self._write_way(MODE_ON_PATH, path.spine[0], required)
@@ -3455,18 +3532,16 @@ cdef class QueryWriter:
         cdef int at, condition, following, before
         cdef int count = 0
         for at in range(path.length):
-            condition = draft.steps[STEP_WIDTH * path.spine[at] + STEP_CONDITION]
+            condition = draft.steps[path.spine[at]].condition
             before = 0
             while condition:
-                following = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+                following = draft.conditions[condition].next
                 if at == path.at and condition != path.access and self._is_access(condition):
-                    self._symbols.release_attribute(
-                        draft.conditions[CONDITION_WIDTH * condition + CONDITION_A]
-                    )
+                    self._symbols.release_attribute(draft.conditions[condition].a)
                     if before:
-                        draft.conditions[CONDITION_WIDTH * before + CONDITION_NEXT] = following
+                        draft.conditions[before].next = following
                     else:
-                        draft.steps[STEP_WIDTH * path.spine[at] + STEP_CONDITION] = following
+                        draft.steps[path.spine[at]].condition = following
                 else:
                     before = condition
                     if condition != path.access:
@@ -3474,10 +3549,7 @@ cdef class QueryWriter:
                             self._left = grown(self._left, 2 * LEFT_WIDTH * count)
                         self._left[LEFT_WIDTH * count + LEFT_CONDITION] = condition
                         self._left[LEFT_WIDTH * count + LEFT_POSITION] = path.position_of(at)
-                        if (
-                            draft.conditions[CONDITION_WIDTH * condition + CONDITION_KIND]
-                            == CHECK_ANYWHERE
-                        ):
+                        if draft.conditions[condition].kind == CHECK_ANYWHERE:
                             self._left[LEFT_WIDTH * count + LEFT_POSITION] = (
                                 POSITION_ABSOLUTE  # the root
                             )
@@ -3487,33 +3559,28 @@ cdef class QueryWriter:
 
     cdef bint _is_access(self, int condition) except -1:
         """Whether a condition is equal to the access predicate."""
-        cdef int[::1] rows = self._draft.conditions
-        cdef int one = CONDITION_WIDTH * condition
-        cdef int other = CONDITION_WIDTH * self._path.access
-        if (
-            rows[one + CONDITION_KIND] != rows[other + CONDITION_KIND]
-            or rows[one + CONDITION_A] != rows[other + CONDITION_A]
-        ):
-            return False
+        cdef DraftCondition one = self._draft.conditions[condition]
+        cdef DraftCondition other = self._draft.conditions[self._path.access]
         values = self._draft.values
-        cdef bint equal = (
-            values[rows[one + CONDITION_VALUE]] == values[rows[other + CONDITION_VALUE]]
+        cdef bint is_equal = (
+            one.kind == other.kind
+            and one.a == other.a
+            and values[one.value] == values[other.value]
         )
-        return equal
+        return is_equal
 
     cdef int _settle(self, int condition) except -1:
         """Make the check of a condition, which holds what the draft held."""
         cdef bint is_twig
         cdef Draft draft = self._draft
-        cdef int row = CONDITION_WIDTH * condition
-        cdef int kind = draft.conditions[row + CONDITION_KIND]
-        cdef int a = draft.conditions[row + CONDITION_A]
+        cdef int kind = draft.conditions[condition].kind
+        cdef int a = draft.conditions[condition].a
         cdef int b = 0
         if kind & CHECK_COLUMN:
             self._columns.acquire(a)
         if kind >= CHECK_COLUMN and kind & CHECK_OF_ELEMENT == CHECK_ATOM:
             b = a
-            a = self._atoms.acquire(a, self._octets(row))
+            a = self._atoms.acquire(a, self._octets(condition))
         elif kind in (CHECK_NESTED, CHECK_ANYWHERE):
             is_twig = self._settle_way(a) and kind == CHECK_NESTED
             a = self._write_way(MODE_BELOW, a, 0)
@@ -3521,23 +3588,21 @@ cdef class QueryWriter:
                 kind = CHECK_TWIG
                 a = self._twigs.acquire(a)
         elif kind == CHECK_ATOM:
-            a = self._atoms.acquire(a, self._octets(row))
+            a = self._atoms.acquire(a, self._octets(condition))
         elif kind == CHECK_DIFFERS:
             # The constant is kept as an equality of its attribute, which is held for it as well.
-            b = self._atoms.acquire(a, self._octets(row))
+            b = self._atoms.acquire(a, self._octets(condition))
             self._symbols.retain_attribute(a)
         elif kind == CHECK_VERIFIED:
-            a = self._operators.acquire(draft.values[draft.conditions[row + CONDITION_VALUE]])
+            a = self._operators.acquire(draft.values[draft.conditions[condition].value])
         elif kind != CHECK_EXISTS:
             self._atoms.cover(a)
             if kind & CHECK_COLUMN:
                 self._atoms.acquire_range(a, kind & CHECK_OF_ELEMENT)
-            b = self._atoms.acquire_number(
-                float(draft.values[draft.conditions[row + CONDITION_VALUE]])
-            )
-        draft.conditions[row + CONDITION_KIND] = kind
-        draft.conditions[row + CONDITION_CHECK_A] = a
-        draft.conditions[row + CONDITION_CHECK_B] = b
+            b = self._atoms.acquire_number(float(draft.values[draft.conditions[condition].value]))
+        draft.conditions[condition].kind = kind
+        draft.conditions[condition].check_a = a
+        draft.conditions[condition].check_b = b
         return 0
 
     cdef bint _settle_way(self, int step) except -1:
@@ -3546,17 +3611,17 @@ cdef class QueryWriter:
         cdef int condition
         cdef bint is_plain = True
         while step:
-            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            condition = draft.steps[step].condition
             while condition:
                 is_plain = False
                 self._settle(condition)
-                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
-            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+                condition = draft.conditions[condition].next
+            step = draft.steps[step].next
         return is_plain
 
-    cdef bytes _octets(self, int row):
+    cdef bytes _octets(self, int condition):
         """The value of an equality, as the atom has it."""
-        value = self._draft.values[self._draft.conditions[row + CONDITION_VALUE]]
+        value = self._draft.values[self._draft.conditions[condition].value]
         if isinstance(value, bytes):
             return value  # the key of a text test
         return value.encode() if isinstance(value, str) else number_key(float(value))
@@ -3567,33 +3632,31 @@ cdef class QueryWriter:
         Of several things the newest comparison, else the newest name.
         """
         cdef Draft draft = self._draft
-        cdef int row = CONDITION_WIDTH * condition
         cdef int step
         cdef int found = 0
-        if draft.conditions[row + CONDITION_KIND] == CHECK_ATOM:
-            return draft.conditions[row + CONDITION_CHECK_A] << REQUIRED_SHIFT | REQUIRED_ATOM
+        if draft.conditions[condition].kind == CHECK_ATOM:
+            return draft.conditions[condition].check_a << REQUIRED_SHIFT | REQUIRED_ATOM
         if (
-            draft.conditions[row + CONDITION_KIND] < CHECK_NESTED
-            or draft.conditions[row + CONDITION_KIND] >= CHECK_VERIFIED
+            draft.conditions[condition].kind < CHECK_NESTED
+            or draft.conditions[condition].kind >= CHECK_VERIFIED
         ):
             return 0
-        step = draft.conditions[row + CONDITION_A]
+        step = draft.conditions[condition].a
         while step:
-            found = _rarer(found, draft.steps[STEP_WIDTH * step + STEP_SYMBOL] << REQUIRED_SHIFT)
-            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            found = _rarer(found, draft.steps[step].symbol << REQUIRED_SHIFT)
+            condition = draft.steps[step].condition
             while condition:
                 found = _rarer(found, self._required_by(condition))
-                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
-            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+                condition = draft.conditions[condition].next
+            step = draft.steps[step].next
         return found
 
     cdef int _quick(self) noexcept:
         """The rest as one condition without a record, 0 if it needs one."""
-        cdef int row = CONDITION_WIDTH * self._left[LEFT_CONDITION]
         cdef int position = self._left[LEFT_POSITION]
         cdef int depth = position >> POSITION_SHIFT
-        cdef int kind = self._draft.conditions[row + CONDITION_KIND]
-        cdef int number = self._draft.conditions[row + CONDITION_CHECK_A]
+        cdef int kind = self._draft.conditions[self._left[LEFT_CONDITION]].kind
+        cdef int number = self._draft.conditions[self._left[LEFT_CONDITION]].check_a
         if kind not in (CHECK_TWIG, CHECK_ATOM) or number >> ATOM_BITS:
             return 0
         if position < 0 or depth > CODE_DEPTH:
@@ -3630,7 +3693,7 @@ cdef class QueryWriter:
         cdef int at = 0
         while step:
             count += 1
-            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+            step = draft.steps[step].next
         self._begin_record(mode, required, count)
         for _i in range(count):
             self._put(0)
@@ -3639,19 +3702,19 @@ cdef class QueryWriter:
             self._numbers[RECORD_ROWS + at] = self._length
             at += 1
             count = 0
-            condition = draft.steps[STEP_WIDTH * step + STEP_CONDITION]
+            condition = draft.steps[step].condition
             while condition:
                 self._note_check(count, 0, condition)
                 count += 1
-                condition = draft.conditions[CONDITION_WIDTH * condition + CONDITION_NEXT]
+                condition = draft.conditions[condition].next
             count = self._ordered_checks(count)
-            self._put(draft.steps[STEP_WIDTH * step + STEP_DESCENDANT])
-            self._put(draft.steps[STEP_WIDTH * step + STEP_SYMBOL])
+            self._put(draft.steps[step].descendant)
+            self._put(draft.steps[step].symbol)
             self._put(count)
             for i in range(count):
                 for j in range(NOTED_KIND, NOTED_WIDTH):
                     self._put(self._checks[NOTED_WIDTH * i + j])
-            step = draft.steps[STEP_WIDTH * step + STEP_NEXT]
+            step = draft.steps[step].next
         return self._record()
 
     cdef int _begin_record(self, int mode, int required, int count) except -1:
@@ -3676,16 +3739,15 @@ cdef class QueryWriter:
         return record
 
     cdef int _note_check(self, int place, int position, int condition) except -1:
-        cdef int row = CONDITION_WIDTH * condition
-        cdef int kind = self._draft.conditions[row + CONDITION_KIND]
+        cdef int kind = self._draft.conditions[condition].kind
         cdef int at = NOTED_WIDTH * place
         if at == len(self._checks):
             self._checks = grown(self._checks, 2 * at)
         self._checks[at + NOTED_ORDER] = self._order[kind] if kind < CHECK_COLUMN else 6
         self._checks[at + NOTED_POSITION] = position
         self._checks[at + NOTED_KIND] = kind
-        self._checks[at + NOTED_A] = self._draft.conditions[row + CONDITION_CHECK_A]
-        self._checks[at + NOTED_B] = self._draft.conditions[row + CONDITION_CHECK_B]
+        self._checks[at + NOTED_A] = self._draft.conditions[condition].check_a
+        self._checks[at + NOTED_B] = self._draft.conditions[condition].check_b
         return 0
 
     cdef int _ordered_checks(self, int count) except -1:

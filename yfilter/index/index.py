@@ -49,15 +49,6 @@ from yfilter.index.automaton import (
     EDGE_LOOP,
     EDGE_NAME,
     EDGE_SHIFT,
-    NODE_EDGE,
-    NODE_FIRST_QUERY,
-    NODE_PARENT,
-    NODE_WIDTH,
-    QUERY_NEXT,
-    QUERY_NODE,
-    QUERY_NUMBER,
-    QUERY_RESIDUAL,
-    QUERY_WIDTH,
     ROOTS,
     AtomTable,
     Column,
@@ -179,28 +170,26 @@ class IndexPicture:
 
     def describe_query(self, query: int) -> str:
         """The access paths of a query, and whether there is more to verify."""
-        queries = self._trie.queries
-        rows = [
-            row for row in range(1, len(queries) // QUERY_WIDTH) if self._trie.answers(row) == query
-        ]
-        left = any(queries[QUERY_WIDTH * row + QUERY_RESIDUAL] for row in rows)
+        bound = self._trie.query_bound
+        rows = [row for row in range(1, bound) if self._trie.answers(row) == query]
+        left = any(self._trie.query(row).residual for row in rows)
         paths = " or ".join(self._access_path(row) for row in rows)
         return f"the index, by {paths}{', then what is left' if left else ''}"
 
     def _access_path(self, row: int) -> str:
-        node = self._trie.queries[QUERY_WIDTH * row + QUERY_NODE]
+        node = self._trie.query(row).node
         text = ""
         while node > ROOTS:
             text = self._as_path(node, row) + text
-            node = self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
+            node = self._trie.parent_of(node)
         return text
 
     def _draw_node(self, graph: PlanGraph, node: int) -> None:
         targets = self._targets(node)
         key = (self._kind, node)
         graph.node(key, "", "accepting" if targets else "state")
-        is_loop = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE] == EDGE_LOOP
-        parent = (self._kind, self._trie.nodes[NODE_WIDTH * node + NODE_PARENT])
+        is_loop = self._trie.edge_of(node) == EDGE_LOOP
+        parent = (self._kind, self._trie.parent_of(node))
         graph.edge(parent, key, "ε" if is_loop else self._edge(node))
         if is_loop:
             graph.edge(key, key, "*")
@@ -209,7 +198,7 @@ class IndexPicture:
             graph.edge(key, (self._kind, "targets", node))
 
     def _edge(self, node: int) -> str:
-        edge = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE]
+        edge = self._trie.edge_of(node)
         if edge == EDGE_LOOP:
             return "//"
         if edge & EDGE_KIND == EDGE_NAME:
@@ -219,7 +208,7 @@ class IndexPicture:
         return self._atoms.describe(edge >> EDGE_SHIFT)
 
     def _as_path(self, node: int, query: int) -> str:
-        edge = self._trie.nodes[NODE_WIDTH * node + NODE_EDGE]
+        edge = self._trie.edge_of(node)
         text = self._edge(node)
         if edge == EDGE_LOOP:
             return "/"
@@ -228,11 +217,9 @@ class IndexPicture:
         if edge & EDGE_KIND == EDGE_ATTRIBUTE:
             return f"{text[:-1]} "
         if self._atoms.is_range(edge >> EDGE_SHIFT):
-            bound = self._atoms.numbers[self._trie.queries[QUERY_WIDTH * query + QUERY_NUMBER]]
-            above = self._trie.nodes[NODE_WIDTH * node + NODE_PARENT]
-            key = self._symbols.attributes.key(
-                self._trie.nodes[NODE_WIDTH * above + NODE_EDGE] >> EDGE_SHIFT
-            )
+            bound = self._atoms.numbers[self._trie.query(query).number]
+            above = self._trie.parent_of(node)
+            key = self._symbols.attributes.key(self._trie.edge_of(above) >> EDGE_SHIFT)
             is_moment = isinstance(key, Column) and key.items in MOMENTS.values()
             said = elapsed_text(bound) if is_moment else number_text(bound)
             text = f"{text.split()[0]} {said}"
@@ -240,19 +227,14 @@ class IndexPicture:
 
     def _targets(self, node: int) -> list[str]:
         """A line for each of the first queries that a node accepts."""
-        lines: list[str] = []
-        more = 0
-        query = self._trie.nodes[NODE_WIDTH * node + NODE_FIRST_QUERY]
-        while query:
-            if len(lines) < 3:
-                residual = self._trie.queries[QUERY_WIDTH * query + QUERY_RESIDUAL]
-                lines.append(
-                    some_of(self._names(self._trie.answers(query))) + (" if …" if residual else "")
-                )
-            else:
-                more += 1
-            query = self._trie.queries[QUERY_WIDTH * query + QUERY_NEXT]
-        return lines + ([f"{more} queries more"] if more else [])
+        queries = self._trie.queries_of(node)
+        lines = [
+            some_of(self._names(self._trie.answers(query)))
+            + " if …" * bool(self._trie.query(query).residual)
+            for query in queries[:3]
+        ]
+        more = len(queries) - 3
+        return lines + ([f"{more} queries more"] if more > 0 else [])
 
     def _more(self, children: dict[int, list[int]]) -> int:
         shown = sum(map(len, children.values()))

@@ -19,7 +19,6 @@ from yfilter.projection.needs import Kept, Need, Steps
 cimport cython
 
 from formats.columns cimport StreamSelection
-from yfilter.index.candidates cimport Locations
 
 
 # -------------------------------------------------------------------------------------------------
@@ -324,8 +323,7 @@ cdef class NeedWalk:
     cdef public int[::1] place_element
     cdef public OpenBinding document
     cdef public list bound, places
-    cdef object _table, _index, _asked, _groups
-    cdef Locations _hits
+    cdef object _table, _index, _asked, _groups, _hits
     cdef long long _visits
     cdef int _pending
     cdef list _stack
@@ -368,19 +366,20 @@ cdef class NeedWalk:
         return visits
 
     cdef int _walk(self, int elements) except -1:
-        cdef Locations hits = self._hits
+        cdef const int[::1] elements_hit = self._hits.element
+        cdef const int[::1] queries = self._hits.query
         found: dict[int, Place | Atom] = self._table.found
         cdef int hit, element
         cdef int close = elements  # where the innermost bound element ends
         cdef int following = 0  # the first element that is looked at
-        for hit in range(hits.count):
-            element = hits.element[hit]
+        for hit in range(self._hits.count):
+            element = elements_hit[hit]
             if element < following:
                 continue
             while element >= close:
                 self._leave(self._stack.pop())
                 close = self._closing(elements)
-            what = found[hits.query[hit]]
+            what = found[queries[hit]]
             if isinstance(what, Place):
                 following = max(following, self._look(element, what))
                 close = self._closing(elements)

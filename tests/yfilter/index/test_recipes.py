@@ -35,8 +35,8 @@ def by_tree(index: Index, text: str) -> int:
 
 def content(index: Index) -> list[object]:
     """All that stands in an index, wherever it stands."""
-    columns = (index._trie.nodes, index._trie.queries, index._twig_trie.nodes)
-    tables = (index._records.words, index._atoms.atoms, index._atoms.numbers)
+    columns = (index._trie.node_rows, index._trie.query_rows, index._twig_trie.node_rows)
+    tables = (index._records.words, index._atoms.rows, index._atoms.numbers)
     values = [index._atoms.describe(atom) for atom in range(1, index._atoms.bound)]
     # Hashes of values differ from process to process, but not within one.
     return [*(list(column) for column in (*columns, *tables)), values, figures(index)]
