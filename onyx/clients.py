@@ -41,6 +41,7 @@ from formats.media_types import XML
 from onyx.background import background_tasks
 from onyx.client_values import Delivery, Page
 from onyx.errors import NetworkUnreachable, RequestFailed, UsageError
+from onyx.identity.known_networks import credentials_for
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
     How,
@@ -473,6 +474,15 @@ def _delivery(profile: str, waiting: Waiting) -> Delivery:
     results, limit, media_type = contents(waiting.lengths, waiting.payload)
     what = waiting.source, waiting.number, results, limit, media_type or XML
     return Delivery(profile, *what, position=waiting.position)
+
+
+def user_name(registration: str) -> str:
+    """Of the user whose credentials are shown to a network, else of whoever runs this process.
+    NotAuthenticated where there are no credentials."""
+    credentials = credentials_for(*addresses_of(registration)[0])
+    if credentials is not None and credentials.principal.role == "user":
+        return credentials.principal.name
+    return login_name()
 
 
 def login_name() -> str:

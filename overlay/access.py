@@ -154,7 +154,7 @@ class Access:
         digest = Token.digest_of(secret)
         token = self.tokens.get(Token("", digest, 0, []).id)
         if token is None or not compare_digest(token.digest, digest) or now >= token.expires:
-            return NOBODY
+            return replace(NOBODY, why="a token that is revoked, over, or none of this network")
         holder = Principal.parse(token.principal)
         return replace(holder, token=token.id, until=token.expires)
 

@@ -52,7 +52,7 @@ from onyx.cli.values import (
     tell_of,
 )
 from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
-from onyx.clients import LIVE_SECONDS, User, login_name
+from onyx.clients import LIVE_SECONDS, User, user_name
 from onyx.errors import (
     EXIT_DATA,
     EXIT_OK,
@@ -245,7 +245,7 @@ def add_import(subverbs: Subparsers) -> None:
         "--prune": "remove profiles of assertions that are gone",
         "--dry-run": "print the profiles; no network is needed",
         "--strict": STRICT_HELP,
-        "--user NAME": "whose they are (default: your login name)",
+        "--user NAME": "whose they are (default: the user of your credentials, or your login name)",
         "--timeout SECONDS": "wait no longer until they are live, name the brokers that are "
         "missing, exit code 69",
     }
@@ -280,10 +280,10 @@ async def run_import(arguments: argparse.Namespace) -> int:
         return EXIT_DATA
     if arguments.dry_run:
         return EXIT_OK
-    user_name = login_name() if arguments.user is None else arguments.user
+    whose = _whose(arguments)
 
     try:
-        async with User(registration_address(arguments), user_name) as user:
+        async with User(registration_address(arguments), whose) as user:
             done = await import_rules(
                 user, name, rules, prune=arguments.prune, timeout_seconds=arguments.timeout
             )
@@ -528,7 +528,7 @@ again changes nothing."""
 ADDED = {
     "--resume KEY": "go on with a file that was cut off",
     **TEXTS,
-    "--user NAME": "whose it is (default: your login name)",
+    "--user NAME": "whose it is (default: the user of your credentials, or your login name)",
     "--location LAT,LON": LOCATION_HELP,
     "--key KEY =": KEY_HELP,
 }
@@ -610,6 +610,12 @@ def _patience(arguments: argparse.Namespace) -> float:
     return LIVE_SECONDS if arguments.timeout is None else float(arguments.timeout)
 
 
+def _whose(arguments: argparse.Namespace) -> str:
+    if arguments.user is not None:
+        return str(arguments.user)
+    return user_name(registration_address(arguments))
+
+
 async def run_add(arguments: argparse.Namespace) -> int:
     many = the_file(arguments, arguments.files)
     policy = policy_said(arguments)
@@ -618,15 +624,14 @@ async def run_add(arguments: argparse.Namespace) -> int:
             raise UsageError("how profiles are kept is said of each file, not of one of many")
         if arguments.key:
             raise UsageError("--key is for one profile; of a file of many --resume is the key")
-        whose = login_name() if arguments.user is None else arguments.user
-        return await add_many(arguments, many, whose)
+        return await add_many(arguments, many, _whose(arguments))
     if arguments.resume:
         raise UsageError("--resume is for a file of many profiles (--lines or .jsonl)")
     if arguments.key and len(arguments.files) > 1:
         raise UsageError("--key is for one profile")
     check_once(arguments.files)
     texts = [(name, read_text(name)) for name in arguments.files]
-    user = login_name() if arguments.user is None else arguments.user
+    user = _whose(arguments)
 
     refused = warned = late = 0
     async with User(registration_address(arguments), user) as client:

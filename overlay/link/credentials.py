@@ -23,6 +23,8 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -103,15 +105,18 @@ class Credentials:
 
     def principal_of(self, certificate: Certificate | None, now: float) -> Principal:
         """Whose certificate it is, ``now`` in seconds of the epoch; NOBODY without one, with one
-        that is revoked or over, or that names nobody of this network."""
-        if certificate is None or now >= certificate.until:
+        that is revoked or over, or that names nobody of this network, for which it says why."""
+        if certificate is None:
             return NOBODY
+        if now >= certificate.until:
+            ended = datetime.fromtimestamp(certificate.until, UTC)
+            return replace(NOBODY, why=f"a certificate that is over since {ended:%Y-%m-%d %H:%M} Z")
         if certificate.serial in self.revoked or certificate.serial in self._revoked_elsewhere:
-            return NOBODY
+            return replace(NOBODY, why="a certificate that is revoked")
         try:
             return Principal.of_uri(certificate.uri, self.network)
-        except ValueError:
-            return NOBODY
+        except ValueError as error:
+            return replace(NOBODY, why=f"a certificate for {error}")
 
     def statistics(self) -> statistics.Credentials:
         revoked = len(self.revoked | self._revoked_elsewhere)

@@ -314,10 +314,11 @@ def check_principal(session: Session, former: Session | None, hello: Hello) -> N
     peer = f"{hello.role}/{hello.peer}"
     if session.dialled:
         if not (principal.is_process and principal.may_say(hello.role, hello.peer)):
-            detail = f"{peer} answered with the certificate of {principal}"
+            shown = principal.why if principal == NOBODY else f"the certificate of {principal}"
+            detail = f"{peer} answered with {shown}"
             raise ProtocolError("wrong-peer", detail, fatal=True)
     elif principal == NOBODY:
-        detail = f"who wants to be {peer} has shown no certificate"
+        detail = f"{peer} has shown {principal.why}"
         raise ProtocolError("not-authenticated", detail, fatal=True)
     elif not principal.may_say(hello.role, hello.peer):
         raise ProtocolError("not-authorised", f"{principal} may not be {peer}", fatal=True)

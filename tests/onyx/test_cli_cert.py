@@ -11,6 +11,7 @@ import trio
 
 from onyx import NotAuthenticated, User, launch, use_credentials
 from onyx.cli.main import main
+from onyx.clients import user_name
 from onyx.identity import known_networks
 from onyx.identity.authority import Authority, account
 from onyx.registration_client import NetworkClient
@@ -55,6 +56,18 @@ def test_a_file_is_issued_for_its_owner_alone(certs: Certs, tmp_path: Path) -> N
     assert file.stat().st_mode & 0o777 == 0o600
     (one,) = certs.list()
     assert (one["principal"], one["state"]) == ("user/ann", "good")
+
+
+def test_a_profile_is_by_default_of_whoever_the_credentials_are(
+    certs: Certs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "login")
+    files = {name: tmp_path / f"{name[0]}.pem" for name in ("user/ann", "operator/root")}
+    for name, file in files.items():
+        certs.run("issue", name, "--out", str(file))
+    for file, name in ((files["user/ann"], "ann"), (files["operator/root"], "login")):
+        with use_credentials(file):
+            assert user_name("127.0.0.1:7200,127.0.0.1:7201") == name
 
 
 def test_a_network_is_found_where_its_account_has_started_it(

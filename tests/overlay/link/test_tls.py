@@ -14,6 +14,7 @@ from overlay.link.client_connection import ClientLimits, RemoteError, open_clien
 from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import NOBODY, Principal
+from overlay.link.tls_channel import Certificate
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.test_node import Network
 
@@ -215,19 +216,25 @@ def test_whoever_ends_or_is_revoked_or_is_of_another_network_is_nobody(tmp_path:
     assert certificate is not None
     now = certificate.until - 1
     assert node.principal_of(certificate, now) == ANN
-    assert node.principal_of(certificate, certificate.until) == NOBODY
-    assert node.principal_of(None, now) == NOBODY
+    assert why_nobody(node, None, now) == "no certificate"
+    assert why_nobody(node, certificate, certificate.until).startswith("a certificate that is over")
     other = certificate._replace(uri=ANN.uri("other"))
-    assert node.principal_of(other, now) == NOBODY
+    assert why_nobody(node, other, now).endswith("is of another network; expected 'net'")
     authority.revoke({certificate.serial})
     node.refresh()
-    assert node.principal_of(certificate, now) == NOBODY
+    assert why_nobody(node, certificate, now) == "a certificate that is revoked"
     elsewhere = Credentials(authority.keep(Principal("broker", "B1")))
     before = elsewhere.version
     assert elsewhere.principal_of(certificate, now) == ANN
     elsewhere.revoke(frozenset({certificate.serial}))
-    assert elsewhere.principal_of(certificate, now) == NOBODY
+    assert why_nobody(elsewhere, certificate, now) == "a certificate that is revoked"
     assert elsewhere.version > before, "who is connected is looked at again"
+
+
+def why_nobody(node: Credentials, shown: Certificate | None, now: float) -> str:
+    found = node.principal_of(shown, now)
+    assert found == NOBODY
+    return found.why
 
 
 @pytest.mark.parametrize("text", ["", "onyx://net/user/ann\n", "x", "onyx://net/king/ann\n", "é"])
