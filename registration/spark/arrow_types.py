@@ -34,7 +34,7 @@ def _of(type_: Type) -> pa.DataType:
     inner = [pa.field(name, _of(part)) for name, part in type_.parts]
     match type_.name:
         case "array":
-            return pa.list_(inner[0].type)
+            return pa.list_(inner[0])
         case "map":
             return pa.map_(inner[0].type, inner[1].type)
         case "struct":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,10 +15,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyarrow import flight
 
 from registration.queries.providers import Column, CycleProvider, Relation, Secret
-from registration.queries.query_plan import Fragment, Receive, Scan
+from registration.queries.query_plan import Figures, Fragment, Receive, Scan
 from registration.queries.stopped import QueryStopped, stopped_in
 from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_session
 from registration.spark.receive_source import Peer, Stream
@@ -134,6 +137,68 @@ def test_a_secret_is_an_option_of_the_reader_and_in_no_text(spark: Session, tmp_
     read = replace(read, options=(("nullValue", secret),))
     plan = job(spark, "SELECT id, v FROM r", read)._frame._jdf.queryExecution().toString()
     assert secret not in plan
+
+
+@pytest.fixture
+def warehouse(spark: Session, tmp_path: Path) -> Relation:
+    """A table of Apache Derby, with types of databases and names in capitals, which only ann may
+    read."""
+    java = spark._jvm.java
+    java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))
+    spark._jvm.org.apache.derby.jdbc.EmbeddedDriver()
+    url = f"jdbc:derby:memory:{tmp_path.name}"
+    connection = java.sql.DriverManager.getConnection(f"{url};create=true;user=ann;password=x")
+    statement = connection.createStatement()
+    statement.execute("CREATE TABLE ORDERS (ID BIGINT, V VARCHAR(9), PRICE DECIMAL(8,2), D DATE)")
+    statement.execute(
+        "INSERT INTO ORDERS VALUES (1, 'a', 1.50, '2026-01-01'), (2, NULL, 2.25, NULL),"
+        " (3, 'c', NULL, '1999-12-31')"
+    )
+    for name, value in (
+        ("derby.user.ann", "hunter2"),
+        ("derby.authentication.provider", "BUILTIN"),
+        ("derby.connection.requireAuthentication", "true"),
+        ("derby.database.propertiesOnly", "true"),
+    ):
+        statement.execute(f"CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('{name}', '{value}')")
+    connection.close()
+    with pytest.raises(Py4JJavaError, match="shutdown"):  # properties count from the next start on
+        java.sql.DriverManager.getConnection(f"{url};shutdown=true;user=ann;password=hunter2")
+    columns = (*COLUMNS, Column("price", "decimal(8,2)"), Column("d", "date"))
+    options = (("dbtable", "ORDERS"), ("user", Secret("ann")), ("password", Secret("hunter2")))
+    return replace(
+        relation(Path(), "jdbc"), location=url, columns=columns, options=options, rows=3, bytes=90
+    )
+
+
+def test_a_database_is_read_by_its_driver_with_secrets(spark: Session, warehouse: Relation) -> None:
+    sql = (
+        "SELECT CAST(`id` AS BIGINT) AS id, v, CAST(price AS DECIMAL(8,2)) AS price, d "
+        "FROM r WHERE id < 3 ORDER BY id"
+    )
+    found = table(job(spark, sql, warehouse, ("id", "v", "price", "d")))
+    assert found.to_pylist() == [
+        {"id": 1, "v": "a", "price": Decimal("1.50"), "d": date(2026, 1, 1)},
+        {"id": 2, "v": None, "price": Decimal("2.25"), "d": None},
+    ]
+    half = Scan("r", warehouse, ("id",), share=0.5, estimate=Figures(rows=3, bytes_read=90))
+    fragment = Fragment(1, SITE, (half,), (), (), "SELECT id FROM r")
+    work = FragmentJob(query_session(spark), fragment, {})
+    assert table(work).num_rows == 1
+    assert (work.measured().scans[0].bytes, work.measured().scans[0].left) == (45, 45)
+
+
+def test_a_database_that_refuses_is_told_without_the_secret(
+    spark: Session, warehouse: Relation
+) -> None:
+    wrong = Secret("correct horse")
+    options = (("dbtable", "ORDERS"), ("user", Secret("ann")), ("password", wrong))
+    for read in (replace(warehouse, options=options), replace(warehouse, location="jdbc:none:x")):
+        with pytest.raises(QueryStopped) as stopped:
+            table(job(spark, "SELECT id FROM r", read))
+        assert stopped.value.code == "failed" and stopped.value.provider == SITE.uri
+        assert wrong not in f"{stopped.value} {stopped.value.marked()}"
+        print(stopped.value.reason)
 
 
 def test_files_are_paths_with_contents(spark: Session, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import flight
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from registration.queries.providers import Column, CycleProvider, Relation
 from registration.queries.query_plan import Fragment, Receive, Scan
@@ -169,6 +171,27 @@ def test_dates_of_files_that_spark_wrote_are_of_its_calendars(
     scan = Scan("s", read, ("id",))
     found = PassingJob.of(Fragment(1, SITE, (scan,), (), (), "SELECT id FROM s"), {})
     assert (found is not None) == (written_by == "arrow")
+
+
+NESTED = {
+    "a": types.ArrayType(types.StructType([types.StructField("name", types.BinaryType())])),
+    "m": types.MapType(types.StringType(), types.ArrayType(types.ShortType())),
+    "t": types.TimestampType(),
+    "n": types.TimestampNTZType(),
+    "d": types.DecimalType(12, 3),
+}
+
+
+def test_types_of_results_are_those_that_spark_gives() -> None:
+    said = to_arrow_schema(
+        types.StructType([types.StructField(*each) for each in NESTED.items()]), timezone="UTC"
+    )
+    columns = tuple((name, type_.simpleString()) for name, type_ in NESTED.items())
+    sql = "SELECT a, m, t, n, d FROM r"
+    fragment = Fragment(1, SITE, (), (Receive("r", 0, columns),), (), sql)
+    work = PassingJob.of(fragment, {0: Stream(Peer("urn:b", "127.0.0.1:1"), b"")})
+    assert work is not None
+    assert [str(each) for each in work.schema] == [str(each) for each in said]
 
 
 def test_streams_are_passed_on_side_by_side(sender: Sender) -> None:
