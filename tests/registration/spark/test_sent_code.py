@@ -137,8 +137,10 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.extraJavaOptions": LEAST,
     "spark.executor.extraJavaOptions": LEAST,
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.task.maxFailures": "1",
-    "spark.sql.shuffle.partitions": "2",
 }
 
 def where(batches):
@@ -147,9 +149,9 @@ def where(batches):
         said = f"{formats.build_info()} {formats.__file__}"
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array([said] * len(batch))], ["said"])
 
-with onyx.spark.session("local-cluster[2,1,1024]", SETTINGS) as spark:
+with onyx.spark.session("local-cluster[1,2,1024]", SETTINGS) as spark:
     rows = [(number, f"<m n='{number}'/>") for number in range(20)]
-    frame = spark.createDataFrame(rows, "id int, message string").repartition(4)
+    frame = spark.createDataFrame(rows, "id int, message string").coalesce(2)
     found = onyx.spark.filter(frame, {"ann": "/m[@n > 10]"}).where("size(profiles) > 0").collect()
     said = {row.said for row in frame.mapInArrow(where, "said string").collect()}
     task = msgspec.msgpack.decode(Path(TASK_FILE).read_bytes(), type=PlannerTask)
@@ -159,8 +161,8 @@ print(json.dumps({"found": sorted(row.id for row in found), "said": sorted(said)
 
 
 def test_the_workers_of_a_cluster_run_compiled_code_and_plan(tmp_path: Path) -> None:
-    """Two executors with a Python each; the folder in which they work is one of the test.  They
-    have no files of the planning process."""
+    """An executor with two Pythons; the folder in which they work is one of the test.  They have no
+    files of the planning process."""
     home = spark_home(tmp_path)
     wanted = PlanWanted(
         [ProfileEntry(f"p{n}", "ann", "B1", f"/m[@n = {n}]") for n in range(40)], TOPOLOGY
