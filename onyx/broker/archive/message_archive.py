@@ -144,7 +144,7 @@ class ArchiveSegments:
         stem = f"{self._prefix}{stamp}-{self._next:08d}"
         self._part = self._directory / f".{stem}{PART_SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._file = os.open(self._part, flags, 0o644)
+        self._file = os.open(self._part, flags, 0o640)  # of users: not everybody's
         self._next += 1
         self._began, self._size, self._summing = now, 0, Summing()
         return self._file

@@ -64,6 +64,7 @@ def test_rows_hold_the_messages_and_a_segment_appears_when_it_is_finished(tmp_pa
     archive.write_waiting()
     (name,) = names(tmp_path / "news")
     assert name == f"onyx-B1-20270115T080000Z-00000001{SUFFIX}"
+    assert not (tmp_path / "news" / name).stat().st_mode & 0o027, "of its account, and its group"
     first, second = rows_of_file(tmp_path / "news" / name)
     assert json.loads(first.line()) == {
         "name": "s1/1",
