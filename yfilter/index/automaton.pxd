@@ -134,6 +134,11 @@ cpdef enum:
     CHECK_TWIG = 10
     CHECK_VERIFIED = 11
 
+    # What is added to the kind of a check, a condition of the draft or a recipe.
+    CHECK_COLUMN = 16
+    CHECK_NOT = 32
+    CHECK_OF_ELEMENT = 15  # the kind itself
+
 
 cdef struct AtomRow:  # see AtomTable
     int attribute

@@ -2705,6 +2705,8 @@ cdef int asked_bit(int edge) noexcept:
 #     /a[@s = "A"]/b[c/@m < 5]                                second  @m < of a c below
 #                                                             bounds  5
 #
+# The value may be a column, such as a count, of an element of known position.
+#
 # A comparison is necessary for its query, not sufficient: candidates taken by it are verified as
 # all others.  A comparison stands at an element of known position, or somewhere in a path below
 # one, or in a path anywhere in the message, however deep in nested paths.
@@ -2723,9 +2725,10 @@ cdef class SecondAccess:
     """``divide`` a list, then ``collect`` its groups.
 
     Of each group ``position``, ``symbol`` (0: the element there itself), ``attribute`` and
-    ``operator`` of the comparison, and its ``size``: 0, or at least CROWD_MIN; ``position`` is
-    POSITION_UNKNOWN for a path anywhere.  ``template``: the common form of its queries but for
-    their bounds, 0 where they are not alike.  ``group_of`` a query is -1 where it is undivided.
+    ``operator`` of the comparison, with CHECK_COLUMN for that of a column, and its ``size``: 0, or
+    at least CROWD_MIN; ``position`` is POSITION_UNKNOWN for a path anywhere.  ``template``: the
+    common form of its queries but for their bounds, 0 where they are not alike.  ``group_of`` a
+    query is -1 where it is undivided.
     """
 
     def __init__(self, records: RecordPool, atoms: AtomTable) -> None:
@@ -2924,6 +2927,8 @@ cdef class SecondAccess:
         cdef int[::1] words = self._records.words
         cdef int kind = words[place + CHECK_KIND]
         if LESS <= kind <= AT_LEAST and symbol != ANY_ELEMENT:
+            return self._meet(place, position, symbol)
+        if LESS <= kind ^ CHECK_COLUMN <= AT_LEAST and symbol == 0:
             return self._meet(place, position, symbol)
         if kind not in (CHECK_NESTED, CHECK_ANYWHERE) or self._depth + 1 == TRAIL_MAX:
             return 0

@@ -21,24 +21,24 @@ from yfilter.language.atoms import cast
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
 from yfilter.language.numbers import as_double, is_exact
 from yfilter.language.query_ast import Expression, FunctionCall, Literal, NodeKind
-from yfilter.language.query_text import unparse
 from yfilter.language.shapes import Word
 
 cimport cython
+from libc.math cimport fabs, fmod, isfinite
 
 from yfilter.index.automaton cimport (
-    ATOM_BITS, AT_LEAST, AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B, CHECK_DIFFERS,
-    CHECK_EXISTS, CHECK_KIND, CHECK_NESTED, CHECK_TWIG, CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE,
-    CODE_DEPTH, CODE_SHIFT, CODE_TWIG, EDGE_ATOM, EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT,
-    FIXED_CHECK, FIXED_POSITION, FIXED_WIDTH, FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH,
-    GROUP_COUNT, GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, INTEGER, LESS,
-    LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH,
-    LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS, LIST_SLOW,
-    LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH, POOLED_USERS,
-    POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, QUICK_WIDTH, RANGES, RECORD_COUNT,
-    RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE, SECOND_ATTRIBUTE,
-    SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES, SECOND_SYMBOL,
-    SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
+    ATOM_BITS, AT_LEAST, AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B, CHECK_COLUMN,
+    CHECK_DIFFERS, CHECK_EXISTS, CHECK_KIND, CHECK_NESTED, CHECK_NOT, CHECK_OF_ELEMENT, CHECK_TWIG,
+    CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT, CODE_TWIG, EDGE_ATOM,
+    EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT, FIXED_CHECK, FIXED_POSITION, FIXED_WIDTH,
+    FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH, GROUP_COUNT, GROUP_ELEMENT, GROUP_EPOCH,
+    GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL,
+    LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND,
+    LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED,
+    MODE_ON_PATH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, QUICK_WIDTH,
+    RANGES, RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
+    SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
+    SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
     WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool, StateRow, SubscriberRuns,
     SymbolTable, TextTests, Trie, edge_bit,
 )
@@ -768,6 +768,35 @@ cdef class DerivedColumns:
         return 0
 
 
+def add_within(double number, double[::1] bounds, int[::1] atoms, list found) -> None:
+    """Add the atoms of which a number is within the two bounds."""
+    cdef int i
+    for i in range(len(atoms)):
+        if bounds[2 * i] <= number <= bounds[2 * i + 1]:
+            found.append(atoms[i])
+
+
+def add_congruent(double number, double[::1] tests, int[::1] atoms, list found) -> None:
+    """Add the atoms for which ``(number + offset) mod divisor`` is the remainder, three a test."""
+    cdef double dividend, divisor, remainder, rest, doubt
+    cdef int i
+    if not isfinite(number):
+        return
+    for i in range(len(atoms)):
+        dividend = number + tests[3 * i]
+        divisor = tests[3 * i + 1]
+        remainder = tests[3 * i + 2]
+        # PERF: fmod is only asked where the remainder is about that.
+        rest = dividend / divisor
+        doubt = 1e-14 * (fabs(dividend) + fabs(divisor))
+        if fabs(rest) < 1e15:
+            rest = dividend - <double> <long long> rest * divisor - remainder
+            if fabs(rest) > doubt and fabs(fabs(rest) - fabs(divisor)) > doubt:
+                continue
+        if fmod(dividend, divisor) == remainder:
+            found.append(atoms[i])
+
+
 # -------------------------------------------------------------------------------------------------
 # NamesBelow: which symbols the children of an element have, and all elements below it.
 #
@@ -1168,11 +1197,6 @@ cpdef enum:
     FURTHER_SOME = 1
     FURTHER_ANY = 2
 
-    # What is added to the kind of a check, a condition of the draft or a recipe.
-    CHECK_COLUMN = 16
-    CHECK_NOT = 32
-    CHECK_OF_ELEMENT = 15  # the kind itself
-
 
 STEPS_MAX = 62  # of a way, one bit each
 LEVELS_MAX = 8  # of nested paths in nested paths
@@ -1264,11 +1288,13 @@ cdef class Residuals:
         return element
 
     cdef int further(
-        self, int position, int symbol, int attribute, bint smallest, int element
+        self, int position, int symbol, int attribute, int operator, int element
     ) except -1:
         """Set ``number`` to the smallest or the largest number that a second access compares with
         at an element: FURTHER_SOME; FURTHER_NONE where there is none, FURTHER_ANY where that is
         not known."""
+        cdef bint smallest = operator & CHECK_OF_ELEMENT <= AT_MOST
+        cdef bint is_column = operator & CHECK_COLUMN != 0
         cdef int first = 0
         cdef int end = self.view.elements
         cdef double found
@@ -1278,7 +1304,10 @@ cdef class Residuals:
                 element, position >> POSITION_SHIFT, position & POSITION_ABSOLUTE
             )
             if symbol == 0:
-                self.number = self.view.number(element, attribute, smallest)
+                if is_column and not self._derived_number(attribute, smallest, element):
+                    return FURTHER_ANY
+                if not is_column:
+                    self.number = self.view.number(element, attribute, smallest)
                 return FURTHER_SOME if self.number == self.number else FURTHER_NONE
             first = element + 1
             end = self.view.end[element]
@@ -1294,6 +1323,19 @@ cdef class Residuals:
             self.number = further(self.number, found, smallest)
             i += 1
         return FURTHER_SOME if self.number == self.number else FURTHER_NONE
+
+    cdef bint _derived_number(self, int attribute, bint smallest, int element) except -1:
+        """Set ``number`` to that of a column, likewise; False where the column costs too much."""
+        cdef DerivedColumns columns = self._columns
+        cdef int place = columns.derive(attribute, element)
+        cdef int i
+        self.visits += self.operators.visits >> 3
+        self.number = NAN
+        if place >= 0:
+            for i in range(columns.first[place], columns.end[place]):
+                if self.view.own_ranges[i]:
+                    self.number = further(self.number, self.view.own_number[i], smallest)
+        return place >= 0
 
     cdef int twig_row(self, int element, int count) except -2:
         """Where the bits of an element's twigs begin; -1 if each is to be looked for."""
@@ -1740,9 +1782,10 @@ cdef class Offers:
                 self._lists[at + SECOND_POSITION],
                 self._lists[at + SECOND_SYMBOL],
                 self._lists[at + SECOND_ATTRIBUTE],
-                operator <= AT_MOST,
+                operator,
                 element,
             )
+            operator &= CHECK_OF_ELEMENT
             self._low, self._high = 0, count
             if answer == FURTHER_SOME:
                 self._satisfy(
@@ -2942,7 +2985,8 @@ cdef class Draft:
         elif test == "matches":
             test, constant = pattern_test(*constant)
         elif test == "number":
-            constant = bytes((TEXT_TEST, INTEGER)) + unparse(constant).encode()
+            relation, constant = constant
+            kind = relation | kind & CHECK_NOT
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if EACH_DATE <= items < GREATEST_ITEM:

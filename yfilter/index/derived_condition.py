@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from math import ceil, floor, isfinite
 from typing import NamedTuple
 
@@ -124,7 +125,14 @@ def _negation_of(found: Derived | None, condition: ast.Expression) -> Derived | 
 
     No item is above a bound, where the greatest one is not; no item is beside a bound
     (``_of_last_predicate``), where the least of all is above it."""
-    if found is None or found.test in MOMENTS or found.negated or not _never_fails(found.value):
+    is_range_of_number = found is not None and found.test == "number" and found.operator in RANGES
+    if (
+        found is None
+        or is_range_of_number
+        or found.test in MOMENTS
+        or found.negated
+        or not _never_fails(found.value)
+    ):
         return None
     if found.items in (GREATEST_OF_ALL, LEAST_OF_ALL):
         return found._replace(operator=ast.NEGATED[found.operator], condition=condition)
@@ -166,7 +174,9 @@ def _ranked(value: ast.Expression) -> Derived | None:
                 return None
             *kept, predicate = last.predicates
             bound = derived_of(predicate)
-            if bound is None or bound.items != EACH_ITEM or bound.operator not in RANGES:
+            if bound is None or bound.test or bound.items != EACH_ITEM:
+                return None
+            if bound.operator not in RANGES:
                 return None
             nodes = path.with_steps((*before, replace(last, predicates=tuple(kept))))
             number = _number_of_each(nodes, bound.value)
@@ -194,15 +204,25 @@ def _of_rank(
     return bound._replace(items=items, operator=relation, condition=condition)
 
 
-def implied_bound(condition: ast.Expression) -> Derived | None:
-    """``count(e[. > 7]) >= 2`` of ``count(e[. > 7]) = 2``, which is not looked up as it stands."""
+_AT_END = {"substring-before": "starts-with", "substring-after": "ends-with"}
+_AT_END["substring"] = "ends-with"
+
+
+def implied_of(condition: ast.Expression) -> Derived | None:
+    """A condition that is looked up where another one holds: ``count(e[. > 7]) >= 2`` of
+    ``count(e[. > 7]) = 2``, and ``starts-with(d, "a")`` of ``substring-before(d, "x") = "a"``."""
     if not isinstance(condition, ast.Comparison) or condition.operator is not ast.Operator.EQ:
         return None
-    value, _, count = condition.compared()
-    ranked = _ranked(value)
-    if ranked is None or not isinstance(count, ast.Literal):
+    value, _, constant = condition.compared()
+    if not isinstance(constant, ast.Literal):
         return None
-    return _of_rank(ranked, ast.Operator.GE, count.value, condition)
+    match value, constant.value:
+        case ast.FunctionCall(name, (text, _)), str() if name in _AT_END:
+            return derived_of(ast.FunctionCall(_AT_END[name], (text, constant)))
+    ranked = _ranked(value)
+    if ranked is None:
+        return None
+    return _of_rank(ranked, ast.Operator.GE, constant.value, condition)
 
 
 def _of_tuples(
@@ -235,30 +255,49 @@ def _of_tuples(
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "negate"))
 _COUNTS = frozenset(("count", "string-length"))
+_NUMBERS = (int, float, Decimal)
 
 
 def _of_number(found: Derived) -> Derived | None:
-    """``count(b) mod 7 = 2``, whose constants differ from profile to profile, as a test of
-    ``count(b)``: ``position() mod 7 = 2``, where NUMBER stands for it; ``@k mod 7 = 2`` as one of
-    the double ``@k * 1``."""
-    if not isinstance(found.value, ast.Operation) or found.value.name == "+":
+    """Arithmetic of one number and literals, which differ from profile to profile, as a test of
+    that number: ``count(b) mod 7 = 2`` of ``count(b)``, where NUMBER stands for it; ``@k * 7 > 2``
+    of the double ``@k * 1``, for which DOUBLE does."""
+    function = found.value
+    if isinstance(function, ast.FunctionCall) and function.name == "abs":
+        (function,) = function.arguments
+    if not isinstance(function, ast.Operation) or not isinstance(found.constant, _NUMBERS):
         return None
-    (about, *others) = dict.fromkeys(_counted(found.value)) or (None,)
-    if others or about is None or isinstance(found.constant, str | tuple | ast.Expression):
+    about, *others = dict.fromkeys(_counted(function)) or (None,)
+    if others or about is None:
         return None
-    number, place = about, NUMBER
+    number, place = about, DOUBLE
     if about.is_location:
-        names = {part.name for part in found.value.within() if isinstance(part, ast.Operation)}
-        if "div" in names or "mod" not in names:
+        number = ast.Operation("*", (about, ast.Literal(1)))
+    elif not isinstance(about, ast.FunctionCall):
+        return None
+    elif about.name in _COUNTS:
+        place = NUMBER
+    elif about.name == "sum":
+        if not (about.arguments[0].is_location and _is_linear(function)):
             return None
-        number, place = ast.Operation("*", (about, ast.Literal(1))), DOUBLE
-    elif not isinstance(about, ast.FunctionCall) or about.name not in _COUNTS:
+    elif about.name != "number":
         return None
     if not _is_column(number):
         return None
     value = changed(found.value, lambda part: place if part == about else part)
     test = ast.Comparison(value, found.operator, ast.Literal(found.constant))
-    return Derived(number, EACH_ITEM, "number", ast.Operator.EQ, test, found.condition)
+    operator = found.operator if found.operator in RANGES else ast.Operator.EQ
+    return Derived(number, EACH_ITEM, "number", operator, test, found.condition)
+
+
+def _is_linear(function: ast.Expression) -> bool:
+    """Whether it is the same of the integer 0, the sum of nothing, as of a double."""
+    return all(
+        isinstance(part.value, int)
+        if isinstance(part, ast.Literal)
+        else not isinstance(part, ast.Operation) or part.name in ("+", "-", "*", "negate")
+        for part in function.within()
+    )
 
 
 def _counted(value: ast.Expression) -> Iterator[ast.Expression]:

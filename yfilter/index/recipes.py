@@ -12,16 +12,20 @@ from yfilter.index.automaton import (
     CHECK_DIFFERS,
     CHECK_EXISTS,
     CHECK_NESTED,
+    CHECK_NOT,
     CHECK_VERIFIED,
     GREATER,
+    INTEGER,
     LESS,
     STRING_VALUE,
     TEXT_NODE,
+    TEXT_TEST,
 )
-from yfilter.index.candidates import CHECK_NOT, COMPUTED, Constant, FilledWay, Recipe
+from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
 from yfilter.index.derived_condition import Derived
+from yfilter.index.number_tests import about_number
 from yfilter.index.ways import Conditions, Verified, Way
-from yfilter.language.query_ast import LeafCondition, NodeKind, Operator
+from yfilter.language.query_ast import Expression, LeafCondition, NodeKind, Operator
 from yfilter.language.shapes import Word, filling
 from yfilter.language.trees import Blank
 
@@ -76,8 +80,9 @@ def _write_conditions(
             continue
         if isinstance(condition, Derived):
             codes += (COMPUTED, _kind_of(condition), condition.items, len(constants))
-            computed = condition.value, condition.test, condition.constant
-            constants += (fill(computed), fill(condition.condition))
+            computed = fill((condition.value, condition.test, condition.constant))
+            is_number = condition.test == "number"
+            constants += (_numbered(computed) if is_number else computed, fill(condition.condition))
             continue
         if isinstance(condition, Verified):
             codes += (CHECK_VERIFIED, len(constants))
@@ -99,6 +104,18 @@ def _write_condition(condition: LeafCondition, codes: list[int], constants: list
         codes.append(TEXT_NODE if condition.kind is NodeKind.TEXT else STRING_VALUE)
     if condition.operator is not None:
         _write_words([condition.value], codes, constants)
+
+
+def _numbered(computed: Callable[[tuple[Word, ...]], Any]) -> Callable[[tuple[Word, ...]], Any]:
+    """A condition on a number as the kind of a comparison with it, and the constant of that."""
+
+    def filled(words: tuple[Word, ...]) -> tuple[Expression, str, tuple[int, object]]:
+        value, test, asked = computed(words)
+        operator, said = about_number(asked)
+        text = bytes((TEXT_TEST, INTEGER)) + said.encode() if isinstance(said, str) else said
+        return value, test, (_RANGES.get(operator, CHECK_ATOM), text)
+
+    return filled
 
 
 def _kind_of(condition: LeafCondition | Derived) -> int:

@@ -33,7 +33,7 @@ from yfilter.index.derived_condition import (
     Derived,
     condition_of,
     derived_of,
-    implied_bound,
+    implied_of,
 )
 from yfilter.language.query_ast import (
     ANY_NAME,
@@ -206,9 +206,9 @@ def _condition(kind: ConditionKind, part: Expression, level: int) -> Asked:
 
 def _implied(part: Expression, level: int) -> Iterator[Asked]:
     """Conditions that can be looked up in place of one: few elements are verified then."""
-    bound = implied_bound(part)
-    if bound is not None:
-        yield bound
+    looked_up = implied_of(part)
+    if looked_up is not None:
+        yield looked_up
     for condition in part.implied():
         for kind, one in take_apart(condition):
             found = _condition(kind, one, level)

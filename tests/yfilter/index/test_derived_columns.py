@@ -39,6 +39,17 @@ INTEGERS = [
     for operator in ("mod", "*", "idiv", "-")
     for constant in (1, 2, 3, 3)
 ]
+ARITHMETIC = [
+    form.format(about=about)
+    for about in ("e", "@c", "number(d[1])", "count(f)", "string-length(@c)", "sum(e)", "sum(d)")
+    for form in (
+        *("{about} * 3", "{about} * -0.5", "7 - {about}", "{about} idiv 2", "{about} idiv 0.3"),
+        *("-({about} + 1) div 3", "abs({about} - 1)", "abs(2 * {about})", "({about} + 1) mod 3"),
+        *("{about} div 0", "{about} * 0", "{about} * 0.1 + 0.2", "({about} idiv 2) * 3 - 1"),
+    )
+]
+ENDS = ("substring(d, 2)", "substring-before(@c, 'b')", "substring-after(d, 'a')")
+ENDS += ("substring(d, string-length(d) - 1)", "substring-after(d, ' ')", "substring-before(d, '')")
 STRINGS = ("", "a", "b", "ab", " a ", "A", "ß", "aB 7", "7", "-0", "NaN", "INF", "1e1", "x y")
 DATES = ("2026-01-01", "2026-01-01Z", "2026-01-01+05:00", " 2025-12-31 ", "2026-01-01T00:00:00")
 DATES += ("2026-01-01T00:00:00.0000000001Z", "2025-12-31T19:00:00Z", "2026-02-30")
@@ -92,6 +103,9 @@ def condition(rng: Random) -> str:
             f"count(e[. > {literal}]) > {rng.choice('01')}",
             f"string-length(substring-after(d, {constant})) > {rng.choice('01')}",
             f"e {rng.choice(('mod', 'idiv'))} {rng.choice(('2', 'e', '0', '@c'))} = {literal}",
+            f"{rng.choice(ARITHMETIC)} {relation} {literal}",
+            f"{rng.choice(ENDS)} = {constant}",
+            f"not({rng.choice(ARITHMETIC)} {relation} {literal})",
             (
                 f"count({rng.choice(('e', 'd', './/e', '*'))}[{rng.choice(('.', '@c', '. * 2'))} "
                 f"{rng.choice('<>')} {literal}]) {relation} {rng.choice('0123')}"
@@ -193,6 +207,8 @@ def test_profiles_match_as_the_interpreter_says_while_they_come_and_go(seed: int
     "form",
     [
         *("contains(d, 'v{}')", "string-length(d) > {}", "number(e) * 2 = {}", "sum(e) < {}", "{}"),
+        *("e idiv {} = 1", "e * {} > 7", "{} - e >= 2", "abs(e - {}) < 1", "sum(e) + {} > 9"),
+        *("count(d) * {} > 3", "e div {} != 2", "(@k + 1) mod {} > 1"),
         *("@k mod {} = 1", "e mod {} = 1", "count(e[. > {}]) > 1", "count(e[. < {}]) <= 2"),
         "some $x in e, $y in d satisfies $x - $y > {}",
     ],

@@ -22,6 +22,9 @@ PLACES = [
     '/a[@s = "A"]/b[.//d/@n > {0}]',
     '/a[@s = "A"]/b[*/@n > {0}]',
     '/a[@s = "A"]/b[text() > {0}]',
+    '/a[@s = "A"]/b[count(c/d) * 2 > {0}]',
+    '/a[@s = "A"][sum(b/@n[number() = number()]) > {0}]/b',
+    "/a[count(b) = 2]/b[number(@n) < {0}][@m < {1}]",
     '/a[@s = "A"]/b[. < {0}]',
     '/a[@s = "A"]/b[c[d]/@n > {0}][@n < 1000]',
     '/a[@s = "A"]/b[@n > {0}][@m < {1}][c]',
@@ -102,6 +105,7 @@ def test_links_whose_conjunctions_are_a_crowd_lose_no_message(seed: int) -> None
     [
         '/a[@s = "A"]/b[@n > {}][@m < 1000]',
         '/a[@s = "A"][b[@s = "B"][@n > {}]]/b[@m = 1]',
+        "/a/b[count(c) = 1][number(@n) > {}]",
         '/a[@s = "A"][b[@s = "B"][c/@n > {}][c/@m = 3]]/b[@m = 1]',
     ],
 )

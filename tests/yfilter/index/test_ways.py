@@ -89,7 +89,7 @@ def _condition(condition: LeafCondition) -> str:
             "/a/b[2]",
             [
                 *("/a", "/b"),
-                "  column count(preceding-sibling::b) + 1: count(preceding-sibling::b) + 1 = 2",
+                "  column count(preceding-sibling::b): count(preceding-sibling::b) + 1 = 2",
             ],
         ),
         ("/a[contains(b, 'x')]", ["/a", '  column b: contains(b, "x")']),
