@@ -22,7 +22,7 @@ from formats.lazy_names import lazy_names
 from onyx.spark.data_source import OnyxDataSource
 from onyx.spark.filtering import filter_frame as filter  # noqa: A004 - as users say it
 from registration.spark.sent_code import send_code
-from registration.spark.session import SparkOptions, spark_session
+from registration.spark.session import SparkOptions, check_spark, spark_session
 
 if TYPE_CHECKING:
     from onyx.spark.planning import place, plan, plan_json
@@ -51,6 +51,7 @@ def register(spark: Session) -> None:
     """Make ``format("onyx")`` known to a session of the user's own, and to the workers of its
     cluster; without one, Spark finds it by the name of the module ``pyspark_onyx``.
 
-    KernelMissing where nothing is compiled here."""
+    KernelMissing where nothing is compiled here; SparkUnavailable for a Spark that is too old."""
+    check_spark()
     send_code(spark)
     spark.dataSource.register(OnyxDataSource)

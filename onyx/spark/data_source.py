@@ -3,25 +3,8 @@
 Rows that are written are published (publishing.py).
 With the option ``registration`` it is the results of a running network (results_stream.py).
 
-=============  ===============================================================================
-option         says
-=============  ===============================================================================
-``archive``    a folder that brokers archive into, or one of its files (as does ``load(PATH)``)
-``registration``
-               instead of ``archive``: the address of a network, whose brokers are asked for what
-               they have archived of ``source``
-``credentials``, ``token``
-               with which driver and workers do so (network.py)
-``profile``    text of a profile: the rows are its results
-``profiles``   a folder or file of profiles, one a file (``.xq``, ``.rq``) or a line (others)
-``columns``    "city string, t double": from each result the child or attribute of that name, in
-               place of the result
-``source``     ids of sources (or names, of a network), with commas between them: of no other source
-``since``      a time as 2026-11-21T17:30Z: accepted then or later
-``until``      accepted before
-``bytes``      of an archive: so many bytes of its files at most, from the first on
-``sample``     of a network: about so many messages, the first of equal spans of time of each source
-=============  ===============================================================================
+docs/spark.md tells the options.  ``bytes``, of an archive: so many bytes of its files at most, from
+the first on.
 
 Without profiles a row is a message: ``source``, ``number``, ``time``, ``media_type``, ``message``.
 With them it is a result: ``source``, ``number``, ``time``, ``profile``, ``ordinal`` (from 0, of the
@@ -37,13 +20,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formats.errors import DecodeError, MessageRefused
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
 from onyx.spark.network import OPTIONS as OF_NETWORK
-from onyx.spark.network import Network
+from onyx.spark.network import Network, given_of
 from onyx.spark.network_archive import NetworkPart, parts_of
 from onyx.spark.publishing import Publishing
 from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
@@ -51,21 +34,13 @@ from onyx.spark.results_stream import ResultsReader, StreamAsked
 from onyx.spark.told import told_alone
 from overlay.archive_file import SUFFIXES, ArchivedMessage, Member, Span, rows_of_file, time_said
 from registration.spark.archive_files import ArchiveFiles, files_of, is_archive
+from registration.spark.contract import DataSource, DataSourceReader, InputPartition
 from yfilter import MatchLimitExceeded
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-else:
-    try:
-        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-    except ImportError:  # the module can be imported without Spark
-        DataSource = DataSourceReader = InputPartition = object
 
 OPTIONS = (
     *("archive", "path", *OF_NETWORK, "profile", "profiles", "columns"),
     *("source", "since", "until", "sample", "bytes"),
 )
-_OF_SPARK = ("checkpointlocation",)
 _MESSAGE = "source string, number bigint, time timestamp"
 _SECOND = 1_000_000
 
@@ -166,9 +141,7 @@ class _Asked:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> _Asked:
-        given = {name.lower(): value for name, value in options.items()}
-        if wrong := sorted(given.keys() - {*OPTIONS, *_OF_SPARK}):
-            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        given = given_of(options, OPTIONS)
         archive = next((given[name] for name in ("archive", "path") if given.get(name)), "")
         window = Window.of(given)
         if archive and given.get("registration"):

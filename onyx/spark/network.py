@@ -1,21 +1,12 @@
 """A network that the options of ``format("onyx")`` name, and the credentials that are shown there.
 
-================  ============================================================================
-option            says
-================  ============================================================================
-``registration``  the registration service, HOST:PORT, or with its standby's
-``credentials``   file of credentials, at the driver and at every worker; else what their
-                  account knows
-``token``         name of an environment variable, or file, that has the secret of a token there
-================  ============================================================================
-
 Options go to the workers, files and secrets do not: the process that connects reads them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +21,15 @@ from onyx.spark.filtering import SparkMisused
 from overlay.link.credentials import Credentials, CredentialsError, TokenCredentials
 
 OPTIONS = ("registration", "credentials", "token")
+_OF_SPARK = "checkpointlocation"
+
+
+def given_of(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
+    """Options by their names in lower case.  SparkMisused for one that is not ``known``."""
+    given = {name.lower(): value.strip() for name, value in options.items()}
+    if wrong := sorted(given.keys() - {_OF_SPARK, *map(str.lower, known)}):
+        raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(known)}")
+    return given
 
 
 @dataclass(frozen=True, slots=True)

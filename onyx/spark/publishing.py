@@ -1,16 +1,6 @@
 """``format("onyx")``, written: the rows of a batch or a stream are published as a source.
 
-================== ==========================================================================
-option             says
-================== ==========================================================================
-``registration``, ``credentials``, ``token``
-                   of the network (network.py), at the driver alone
-``source``         id or name of the source that publishes
-``mode``           ``FAILFAST`` (default): the first refused message ends the query;
-                   ``DROPMALFORMED``: the others are published
-``staging``        a folder that the driver and all executors can write
-``publishKeysMax`` how many publish keys the source's root broker remembers (``publish_keys_max``)
-================== ==========================================================================
+docs/spark.md tells the options; those of the network count at the driver alone.
 
 ::
 
@@ -56,38 +46,22 @@ from onyx.errors import UserError
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import MODES, RowRefused, SparkMisused
 from onyx.spark.network import OPTIONS as OF_NETWORK
-from onyx.spark.network import Network
+from onyx.spark.network import Network, given_of
 from onyx.spark.told import told_alone
 from overlay.limits import Limits
 from overlay.verbs import SourceShow
+from registration.spark.contract import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import (
-        DataSourceArrowWriter,
-        DataSourceStreamArrowWriter,
-        WriterCommitMessage,
-    )
-
     from onyx.client_values import Outcome, Publication
-else:
-    try:
-        from pyspark.sql.datasource import (
-            DataSourceArrowWriter,
-            DataSourceStreamArrowWriter,
-            WriterCommitMessage,
-        )
-    except ImportError:  # the module can be imported without Spark
-
-        class DataSourceStreamArrowWriter: ...
-
-        class DataSourceArrowWriter: ...
-
-        WriterCommitMessage = object
 
 Batch: TypeAlias = Any
 
 OPTIONS = (*OF_NETWORK, "source", "mode", "staging", "publishKeysMax")
-_OF_SPARK = ("checkpointLocation",)
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "message": ("string", "binary"),
     "key": ("string",),
@@ -152,10 +126,7 @@ class _Asked:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> _Asked:
-        given = {name.lower(): value for name, value in options.items()}
-        known = {name.lower() for name in (*OPTIONS, *_OF_SPARK)}
-        if wrong := sorted(given.keys() - known):
-            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        given = given_of(options, OPTIONS)
         network = Network.of(given)
         if not given.get("source"):
             raise SparkMisused("option source is missing: its id or name")

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from onyx.blocking import User
 from onyx.client_values import Delivery, Page
@@ -38,21 +38,16 @@ from onyx.errors import NetworkUnreachable
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Population, SparkMisused
 from onyx.spark.network import OPTIONS as OF_NETWORK
-from onyx.spark.network import Network
+from onyx.spark.network import Network, given_of
 from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
 from onyx.spark.told import told_alone
 from overlay.answers import Position
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-else:
-    try:
-        from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-        from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-    except ImportError:  # the module can be imported without Spark, or with one that is too old
-        DataSourceStreamReader = InputPartition = object
-        SupportsTriggerAvailableNow = type("SupportsTriggerAvailableNow", (), {})
+from registration.spark.contract import (
+    DataSourceStreamReader,
+    InputPartition,
+    SupportsTriggerAvailableNow,
+)
+from registration.spark.session import check_spark
 
 Offset: TypeAlias = dict[str, int]
 """By profile the position through which it was read; by LOST and the profile how many deliveries
@@ -67,8 +62,6 @@ OPTIONS = (
     *(*OF_NETWORK, "profile", "query", "queryKey", "columns"),
     *("maxDeliveriesPerTrigger", "startingPositions", "failOnDataLoss"),
 )
-OF_SPARK = ("checkpointlocation",)
-NEEDS = (4, 2)  # of Spark: admission control
 PATIENCE_SECONDS = 120.0  # of a task without a delivery
 _BEFORE = "profile string, position bigint, source string, number bigint, ordinal int"
 _BEHIND = "media_type string, `limit` string"
@@ -99,10 +92,7 @@ class StreamAsked:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> StreamAsked:
         """SparkMisused."""
-        given = {name.lower(): value.strip() for name, value in options.items()}
-        known = {name.lower(): name for name in OPTIONS}
-        if wrong := sorted(given.keys() - {*known, *OF_SPARK}):
-            raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(OPTIONS)}")
+        given = given_of(options, OPTIONS)
         where = Network.of(given)
         profiles = tuple(filter(None, map(str.strip, given.get("profile", "").split(","))))
         query, key = given.get("query", ""), given.get("querykey", "")
@@ -158,11 +148,8 @@ class ResultsReader(AtWorker, DataSourceStreamReader, SupportsTriggerAvailableNo
     """One query: in its driver as long as it runs, and for each partition in an executor."""
 
     def __init__(self, asked: StreamAsked, schema: Any) -> None:
-        """SparkMisused for a Spark that is too old."""
-        version = import_module("pyspark").__version__
-        if tuple(map(int, version.split(".")[:2])) < NEEDS:
-            needed = ".".join(map(str, NEEDS))
-            raise SparkMisused(f"Spark {version} is too old: a stream needs {needed} or newer")
+        """SparkUnavailable for a Spark that is too old."""
+        check_spark()
         self._asked = asked
         self._schema = schema
         self._stack: ExitStack | None = None  # of the connection, in the driver

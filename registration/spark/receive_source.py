@@ -12,17 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from registration.queries.stopped import QueryStopped, stopped_in
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-else:
-    try:
-        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-    except ImportError:  # the module can be imported without Spark
-        DataSource = DataSourceReader = InputPartition = object
+from registration.spark.contract import DataSource, DataSourceReader, InputPartition
 
 FORMAT = "onyx_receive"
 

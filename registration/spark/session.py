@@ -30,9 +30,7 @@ from registration.spark.sent_code import UNFIT, is_here, send_code
 # the packaged runtime lacks, that any other warns of, and that nothing here uses; a wrapper of a
 # few lines leaves that argument out.
 
-
 VERSION_MIN = 17
-
 _LEFT_OUT = "--add-modules=jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
@@ -117,12 +115,10 @@ def _version(home: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-# -------------------------------------------------------------------------------------------------
-
-
 # pyspark is imported where it is needed only, so that brokers never need it.
 Session: TypeAlias = Any
 
+NEEDS = (4, 2)  # of Spark: admission control
 LOCAL_MASTER = "local[*]"
 
 _LOCAL_SETTINGS = {
@@ -177,14 +173,22 @@ class SparkOptions:
     java: Java | None = None
 
 
+def check_spark() -> None:
+    """SparkUnavailable where Spark is not installed, or too old."""
+    why = "pyspark is not installed"
+    if util.find_spec("pyspark") is not None:
+        version = import_module("pyspark").__version__
+        if tuple(map(int, version.split(".")[:2])) >= NEEDS:
+            return
+        why = f"Spark {version} is too old: {'.'.join(map(str, NEEDS))} or newer is needed"
+    raise SparkUnavailable(f"{why}; get it with: pip install 'onyx-dissemination[spark]'")
+
+
 @contextmanager
 def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
     """A session that ends with its JVM; SparkUnavailable when there can be none."""
     options = options or SparkOptions()
-    if util.find_spec("pyspark") is None:
-        raise SparkUnavailable(
-            "pyspark is not installed; get it with: pip install 'onyx-dissemination[spark]'"
-        )
+    check_spark()
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM, and ends it
         with _ready(_started(options)) as session:
             yield session
@@ -276,7 +280,16 @@ def _ready(session: Session) -> Iterator[Session]:
     except Exception as error:
         if told := told_by(error, UNFIT):
             raise SparkUnavailable(told) from None
+        _keep_text(error)
         raise
+
+
+def _keep_text(error: Exception) -> None:
+    """Spark's errors ask the JVM, which ends now, for their text."""
+    kind, said = type(error), str(error)
+    if hasattr(error, "_desc"):
+        own = {"__module__": kind.__module__, "__str__": lambda _: said}
+        error.__class__ = type(kind.__name__, (kind,), own)
 
 
 def told_by(error: Exception, kind: str = "SparkMisused") -> str:

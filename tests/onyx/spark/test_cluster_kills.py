@@ -306,7 +306,7 @@ def test_results_are_in_the_sink_once_though_a_worker_is_killed(
 
 @pytest.mark.parametrize(
     ("master", "victim", "brokers_each"),
-    [("local[2]", "driver", 7), ("local-cluster[1,1,1024]", "executor", 3)],
+    [("local[2,100]", "driver", 7), ("local-cluster[1,1,1024]", "executor", 3)],
 )
 def test_results_are_in_the_sink_once_though_all_are_killed_again_and_again(
     master: str, victim: str, brokers_each: int, brokers: RunningProcess, tmp_path: Path

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+import onyx.spark
 from onyx.blocking import DataSource, User
 from onyx.spark.filtering import SparkMisused
 from onyx.spark.results_stream import ResultsReader, StreamAsked, _limited
 from overlay.answers import Position
+from registration.spark.session import SparkUnavailable
 
 TEXT = "for $m in /m[@of = '{}'] return (<hit n='{{$m/@n}}'>{{$m/t}}</hit>, <also/>)"
 QUERY = "/m[@of = '{}']"
@@ -36,6 +38,17 @@ QUERY = "/m[@of = '{}']"
 def test_wrong_options_are_told_in_a_sentence(options: dict[str, str], said: str) -> None:
     with pytest.raises(SparkMisused, match=said):
         StreamAsked.of({"registration": "127.0.0.1:1", **options})
+
+
+def test_a_spark_that_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.1.2")
+    asked = StreamAsked.of({"registration": "127.0.0.1:1", "profile": "p1"})
+    with pytest.raises(SparkUnavailable, match=r"Spark 4.1.2 is too old: 4.2 or newer is needed"):
+        ResultsReader(asked, None)
+    with pytest.raises(SparkUnavailable, match="too old"), onyx.spark.session():
+        pass
+    with pytest.raises(SparkUnavailable, match="too old"):
+        onyx.spark.register(None)
 
 
 def test_credentials_and_tokens_are_read_where_they_are_used(

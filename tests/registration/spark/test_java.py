@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,6 +90,25 @@ def test_a_setting_that_spark_refuses_is_told_by_its_name(error: str, said: str)
         "spark.driver.memory": "1",
     }
     assert why_not_started(error, settings) == said
+
+
+class AsksTheJvm(Exception):
+    """As errors of Spark do, whose text is theirs as long as the JVM is there."""
+
+    is_there = True
+    _desc = "a sentence"
+
+    def __str__(self) -> str:
+        assert self.is_there
+        return self._desc
+
+
+def test_an_error_has_its_text_when_the_jvm_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
+    with pytest.raises(AsksTheJvm) as told, java._ready(here):
+        raise AsksTheJvm
+    monkeypatch.setattr(AsksTheJvm, "is_there", False)
+    assert (str(told.value), type(told.value).__name__) == ("a sentence", "AsksTheJvm")
 
 
 def test_the_wrapper_leaves_out_one_argument_and_keeps_the_others(tmp_path: Path) -> None:
