@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,7 +16,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyarrow import flight
 
 from registration.queries.providers import Column, CycleProvider, Relation, Secret
@@ -162,7 +162,8 @@ def warehouse(spark: Session, tmp_path: Path) -> Relation:
     ):
         statement.execute(f"CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('{name}', '{value}')")
     connection.close()
-    with pytest.raises(Py4JJavaError, match="shutdown"):  # properties count from the next start on
+    java_error = import_module("py4j.protocol").Py4JJavaError
+    with pytest.raises(java_error, match="shutdown"):  # properties count from the next start on
         java.sql.DriverManager.getConnection(f"{url};shutdown=true;user=ann;password=hunter2")
     columns = (*COLUMNS, Column("price", "decimal(8,2)"), Column("d", "date"))
     options = (("dbtable", "ORDERS"), ("user", Secret("ann")), ("password", Secret("hunter2")))
