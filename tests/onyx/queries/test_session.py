@@ -62,6 +62,18 @@ def test_a_join_of_two_providers_is_answered_noted_and_forgotten(place: Place, s
         ]
 
 
+def test_an_asking_process_with_nothing_to_compute_starts_no_spark(
+    place: Place, spark: Any
+) -> None:
+    with place.serving(spark), asking(place) as session:
+        run = session.run("SELECT n AS a FROM A.R UNION ALL SELECT n FROM B.S")
+        found = run.table()
+        assert session._spark is None
+    assert found.schema.names == ["a"] and run.complete
+    assert sorted(found["a"].to_pylist()) == sorted([*range(ROWS), *range(0, ROWS, 3)])
+    assert run.actual.bytes_moved == found.nbytes
+
+
 def test_a_share_ends_each_scan_and_the_answer_is_marked(place: Place, spark: Any) -> None:
     with place.serving(spark), asking(place, spark=spark) as session:
         run = session.run("SELECT n FROM A.R", Quality(share=0.5))
