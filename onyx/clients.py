@@ -476,7 +476,7 @@ def _delivery(profile: str, waiting: Waiting) -> Delivery:
     return Delivery(profile, *what, position=waiting.position)
 
 
-def user_name(registration: str) -> str:
+def user_name(registration: Where) -> str:
     """Of the user whose credentials are shown to a network, else of whoever runs this process.
     NotAuthenticated where there are no credentials."""
     credentials = credentials_for(*addresses_of(registration)[0])
