@@ -193,9 +193,6 @@ def _columns(df: Frame, message: str, keep: Sequence[str] | None) -> list[str]:
     return kept
 
 
-# -- what runs in the workers
-
-
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """``given``: the columns of the message; ``kept``: those of the rows that are made."""

@@ -43,10 +43,8 @@ def check_columns(text: str, others: Collection[str]) -> None:
         taken.add(name.lower())
         digits, behind = int(found[2] or DIGITS_MAX), int(found[3] or 0)
         if not behind <= digits <= DIGITS_MAX or not digits:
-            raise SparkMisused(
-                f"columns: {found[0].strip(' ,')!r}; a decimal has 1 to {DIGITS_MAX} digits, of "
-                "which no more are behind the point"
-            )
+            wrong = found[0].strip(" ,")
+            raise SparkMisused(f"columns: {wrong!r}; a decimal has 1 to {DIGITS_MAX} digits")
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[list[T]]:
@@ -70,12 +68,16 @@ class RowSchema:
 
     def batch(self, columns: Sequence[Sequence[Any] | Column]) -> Batch:
         """Of values, or columns, in the order of the schema; a time is microseconds of the epoch,
-        a text may be its bytes."""
-        arrays = [
-            column if isinstance(column, self._arrow.Array) else self._column(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
-        ]
-        return self._arrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+        a text may be its bytes.  SparkMisused where a user has given another schema."""
+        kind = self._arrow.Array
+        try:
+            arrays = [
+                column if isinstance(column, kind) else self._column(column, field.type)
+                for column, field in zip(columns, self._schema, strict=True)
+            ]
+            return self._arrow.RecordBatch.from_arrays(arrays, schema=self._schema)
+        except (ValueError, TypeError) as error:
+            raise SparkMisused(f"leave out schema(): rows do not fit it: {error}") from None
 
     def of_results(self, results: Sequence[bytes | None]) -> list[Sequence[Any] | Column]:
         """The column of the results, or those that are made of them."""

