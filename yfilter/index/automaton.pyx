@@ -958,7 +958,7 @@ cdef class AtomTable:
 
     cpdef int acquire(self, int attribute, bytes value) except -1:
         """The equality of an attribute with a text in UTF-8 or ``number_key``; see ``release``."""
-        cdef int atom, row, i, place
+        cdef int atom, i, place
         cdef int length = len(value)
         cdef unsigned int hashed, slot
         cdef const unsigned char* values = value
@@ -1394,7 +1394,7 @@ cdef class Trie(Slots):
     cpdef int add_query(self, int node, int residual, int number) except -1:
         """A query accepted at a node; its number, from 1."""
         cdef int query = self._free_query
-        cdef int row, first
+        cdef int first
         if query:
             self._free_query = self.queries[query].node
         else:
@@ -1464,7 +1464,11 @@ cdef class Trie(Slots):
 
     def size_bytes(self) -> int:
         return 4 * (
-            len(self.node_rows) + len(self.query_rows) + len(self.alias) + len(self._slots) + 3 * LOG_SIZE
+            len(self.node_rows)
+            + len(self.query_rows)
+            + len(self.alias)
+            + len(self._slots)
+            + 3 * LOG_SIZE
         )
 
     def used_bytes(self) -> int:
@@ -2452,7 +2456,7 @@ cdef class StateTable:
     cdef int touch_states(self, int[::1] states, int count) except -1:
         """Of so many states some are going to be put right."""
         # PERF: loads that nothing waits for, so that what follows is in the cache.
-        cdef int i, row
+        cdef int i
         cdef int touched = 0
         for i in range(count):
             if self.states[states[i]].time != self.trie.clock:
@@ -3336,11 +3340,12 @@ cdef class Steps:
     ) except -1:
         """Follow the edges of an attribute or an atom."""
         cdef NodeSet nodes = self.found
+        cdef AtomRow* atom = &self._atoms.atoms[edge >> EDGE_SHIFT]  # if it is the edge of one
         cdef int node
         nodes.clear()
         # The shorter way: from the atom's edges up, or from the members down.
-        if edge & EDGE_KIND == EDGE_ATOM and self._atoms.atoms[edge >> EDGE_SHIFT].edges <= count // 16:
-            node = self._atoms.atoms[edge >> EDGE_SHIFT].first_edge
+        if edge & EDGE_KIND == EDGE_ATOM and atom.edges <= count // 16:
+            node = atom.first_edge
             while node:
                 if place_of(members, first, count, self._trie.nodes[node].parent) >= 0:
                     nodes.push(node)

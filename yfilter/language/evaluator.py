@@ -789,15 +789,18 @@ class StartTag:
             value = " ".join(value.split())
         self._names.add((name.namespace, name.local))
         if name.namespace:
-            name = name._replace(prefix=self._prefix(name))
+            name = name._replace(prefix=free_prefix(name, self._prefixes))
         self.attributes.append((name, value))
         self.size += len(value)
         return True
 
-    def _prefix(self, name: QualifiedName) -> str:
-        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else OWN_PREFIX)
-        prefix, count = own, 0
-        while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
-            count += 1
-            prefix = f"{own}{count}"
-        return prefix
+
+def free_prefix(name: QualifiedName, prefixes: dict[str, str]) -> str:
+    """A prefix that means the namespace of an attribute, which is noted among the ``prefixes``: its
+    own one where that means nothing else, or that with a number behind it."""
+    own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else OWN_PREFIX)
+    prefix, count = own, 0
+    while prefixes.setdefault(prefix, name.namespace) != name.namespace:
+        count += 1
+        prefix = f"{own}{count}"
+    return prefix

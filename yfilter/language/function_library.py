@@ -1300,14 +1300,7 @@ _ABOUT_MESSAGES: dict[str, Callable[..., Value]] = {
 
 # -- functions of one value, empty for the empty sequence
 
-_OF_ONE = frozenset(
-    f"{part}-from-{kind}"
-    for kind, parts in (
-        ("date", ("year", "month", "day")),
-        ("dateTime", ("year", "month", "day", "hours", "minutes", "seconds")),
-    )
-    for part in parts
-)
+_OF_ONE = frozenset(name for name in FUNCTIONS if "-from-" in name)
 
 
 def _of_one(name: str, atom: Atom | None) -> Value:

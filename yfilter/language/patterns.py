@@ -752,8 +752,9 @@ class Pattern:
         self.groups = parsed.groups
         self.is_linear = not parsed.has_backs
         self.is_nullable = _is_nullable(parsed.whole)
-        self.size = _written_out(parsed.whole, _states_of)
-        self.ranges = parsed.looked + _written_out(parsed.whole, _ranges_of)
+        self.size = _written_out(parsed.whole, lambda one: int(one.kind != "sequence"))
+        ranges = _written_out(parsed.whole, lambda one: len(one.characters) // 2)
+        self.ranges = parsed.looked + ranges
         # A letter with its other cases is as narrow as one without.
         narrow = CASES_MAX if "i" in flags else 1
         self.wide = _written_out(parsed.whole, lambda one: int(_size_of(one.characters) > narrow))
@@ -1058,16 +1059,8 @@ def _written_out(fragment: Fragment, own: Callable[[Fragment], int]) -> int:
     return inside + own(fragment)
 
 
-def _states_of(fragment: Fragment) -> int:
-    return 0 if fragment.kind == "sequence" else 1
-
-
 def _size_of(characters: Characters) -> int:
     return sum(end - start for start, end in ranges_of(characters))
-
-
-def _ranges_of(fragment: Fragment) -> int:
-    return len(fragment.characters) // 2
 
 
 def _is_nullable(fragment: Fragment) -> bool:

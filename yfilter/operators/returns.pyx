@@ -6,7 +6,7 @@ an Answer, and Deliveries gives those of all profiles that a message matches.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from formats.columns import declaration
 from formats.element_stream import ElementStream
@@ -16,7 +16,7 @@ from formats.xml_writer import XmlWriter, own_declarations
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language.atoms import atom_text
 from yfilter.language.budget import NOT_BEGUN, too_many_tuples, too_many_visits
-from yfilter.language.evaluator import OWN_PREFIX, written
+from yfilter.language.evaluator import free_prefix, written
 from yfilter.language.failures import first_told
 from yfilter.language.nodes import (
     NODES,
@@ -1055,7 +1055,9 @@ cdef class ResultWriter(Output):
         if not self._is_new((name.namespace, name.local)):
             return 0
         if name.namespace:
-            name = name._replace(prefix=self._prefix(name))
+            if self._prefixes is None:
+                self._prefixes = dict(self._tag.prefixes)
+            name = name._replace(prefix=free_prefix(name, self._prefixes))
             if self._around.get(name.prefix) != name.namespace:
                 tag = xml.taken(self._declared_at)
                 xml.put(declaration(name.prefix, name.namespace))
@@ -1068,16 +1070,6 @@ cdef class ResultWriter(Output):
         xml.put_escaped(value.encode(), IN_VALUES)
         xml.put(b'"')
         return self._spend()
-
-    cdef str _prefix(self, name: QualifiedName):
-        if self._prefixes is None:
-            self._prefixes = dict(self._tag.prefixes)
-        own = name.prefix or ("xml" if name.namespace == XML_NAMESPACE else OWN_PREFIX)
-        prefix, number = own, 0
-        while self._prefixes.setdefault(prefix, name.namespace) != name.namespace:
-            number += 1
-            prefix = f"{own}{number}"
-        return prefix
 
     # -- copies
 
