@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from math import inf, isfinite, isnan
-from operator import add, ge, gt, le, lt, mul, neg, sub
+from operator import add, ge, gt, le, lt, mul, sub
 from struct import pack, unpack
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ def _place_of(number: float) -> int:
 _INFINITY = _place_of(inf)
 _DOUBLES = _Numbers(-_INFINITY, _INFINITY, _double_at, _place_of)
 _FINITE = _Numbers(1 - _INFINITY, _INFINITY - 1, _double_at, _place_of)
-_COUNTS = _Numbers(0, 1 << 53, int, int)
+_COUNTS = _Numbers(0, 1 << 53, int, lambda number: int(min(max(number, 0.0), 2.0**53)))
 
 
 def _least(numbers: _Numbers, holds: Callable[[Any], bool], guess: int) -> int:
@@ -169,12 +169,15 @@ def _ranges(
     else:
         numbers = _FINITE if "idiv" in names else _DOUBLES
         constant = to_double(constant)
-        function = partial(_as_double, _function_of(left)) if "idiv" in names else _double_of(left)
-    guess = numbers.place_of(_inverse(left, to_double(constant)))
+        is_whole = "idiv" in names
+        function = _function_of(left, of_doubles=not is_whole)
+        function = partial(_as_double, function) if is_whole else function
     if slope < 0:
         relation = ast.MIRRORED[relation]
 
     def first(compared: Callable[[Any, Any], bool]) -> int:
+        width = 1.0 if "idiv" in names and compared in (gt, lt) else 0.0
+        guess = numbers.place_of(_inverse(left, to_double(constant) + width * slope))
         return _least(numbers, lambda number: compared(function(number), constant), guess)
 
     reach, beyond = (ge, gt) if slope > 0 else (le, lt)
@@ -289,40 +292,23 @@ _OF_DOUBLES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _double_of(expression: ast.Expression) -> Callable[[float], float]:
-    """Arithmetic as a function of the double in it."""
-    # PERF: without a look at the types of operands.
+def _function_of(expression: ast.Expression, of_doubles: bool = False) -> Callable[[Any], Any]:
+    """Arithmetic as a function of the number in it; DynamicError where it has no value.
+    ``of_doubles``: without a look at the types of operands."""
     match expression:
         case ast.Literal(value):
-            constant = to_double(value)
+            constant = to_double(value) if of_doubles else value
             return lambda _: constant
         case ast.Operation("negate", (operand,)):
-            inner = _double_of(operand)
-            return lambda number: neg(inner(number))
-        case ast.Operation(name, (left, ast.Literal(value))) if left == DOUBLE:
-            other, combined = to_double(value), _OF_DOUBLES[name]
-            return lambda number: combined(number, other)
-        case ast.Operation(name, (left, right)):
-            one, two, combined = _double_of(left), _double_of(right), _OF_DOUBLES[name]
-            return lambda number: combined(one(number), two(number))
-        case _:
-            return lambda number: number
-
-
-def _function_of(expression: ast.Expression) -> Callable[[Any], Any]:
-    """Arithmetic as a function of the number in it; DynamicError where it has no value."""
-    match expression:
-        case ast.Literal(value):
-            return lambda _: value
-        case ast.Operation("negate", (operand,)):
-            inner = _function_of(operand)
+            inner = _function_of(operand, of_doubles)
             return lambda number: negate(inner(number))
         case ast.FunctionCall("abs", (operand,)):
             inner = _function_of(operand)
             return lambda number: abs(inner(number))
         case ast.Operation(name, (left, right)):
-            one, other = _function_of(left), _function_of(right)
-            return lambda number: arithmetic(name, one(number), other(number))
+            one, other = _function_of(left, of_doubles), _function_of(right, of_doubles)
+            combined = _OF_DOUBLES[name] if of_doubles else partial(arithmetic, name)
+            return lambda number: combined(one(number), other(number))
         case _:
             return to_double if expression == DOUBLE else lambda number: number
 
