@@ -1,80 +1,82 @@
-"""Figure 1 of seed 001 as real processes: the answer, and a provider that is killed."""
+"""Figure 1 of seed 001 as real processes: the answer, and steps of a query killed by SIGKILL.
+
+After each kill the query ends with an error that names it, and nothing of it is left: no process,
+and no query at the providers that live.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from demo.queries.figure1 import QUERY, free_ports, make
+from demo.queries.figure1 import QUERY
 from onyx.errors import EXIT_UNAVAILABLE
+from onyx.queries import Catalog
+from onyx.queries.at_work import queries_at_work
+from onyx.queries.identity import Identity
+from onyx.queries.session import Session
+from registration.queries.stopped import QueryStopped
 from registration.spark.sandbox import missing
+from tests.onyx.queries.figure1_network import (
+    FIGURE,
+    GIVEN_UP_SECONDS,
+    Network,
+    group_is_gone,
+    network,
+    until,
+)
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
-ROWS = 60
-_GIVEN_UP_SECONDS = 300
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("figure1"), ROWS, free_ports())
-
-
-@contextmanager
-def _serving(market: Path, names: str) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    with ExitStack() as stack:
-        found = {}
-        for name in names:
-            command = ["provider", "serve", str(market), name, "--insecure"]
-            found[name] = stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", "onyx", *command], text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                )
-            )  # fmt: skip
-            stack.callback(found[name].kill)
-        for process in found.values():
-            assert process.stdout is not None
-            assert any("ready" in line for line in process.stdout)
+def figure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    with network(tmp_path_factory.mktemp("figure1")) as found:
         yield found
 
 
-@pytest.fixture(scope="module")
-def providers(market: Path) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """A and B, ready."""
-    with _serving(market, "AB") as found:
-        yield found
-
-
-def _asked(market: Path, *more: str, query: str = QUERY) -> subprocess.CompletedProcess[str]:
-    """In a process group of its own, which is empty soon after it has ended."""
-    command = [sys.executable, "-m", "onyx", "query", query, "--catalog", str(market)]
-    with subprocess.Popen(
+def _begun(figure: Network, query: str, *more: str) -> subprocess.Popen[str]:
+    """The command, in a process group of its own."""
+    command = [sys.executable, "-m", "onyx", "query", query, "--catalog", str(figure.catalog)]
+    return subprocess.Popen(
         [*command, "--insecure", "--json", *more], text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        out, error = process.communicate(timeout=_GIVEN_UP_SECONDS)
-    until = monotonic() + _GIVEN_UP_SECONDS
-    with suppress(ProcessLookupError):
-        while monotonic() < until:
-            with suppress(ChildProcessError):  # orphans of tests are this process's to wait for
-                os.waitpid(-process.pid, os.WNOHANG)
-            os.killpg(process.pid, 0)
-            sleep(0.05)
-        raise AssertionError(f"processes of the group {process.pid} are left")
-    return subprocess.CompletedProcess(command, process.returncode, out, error)
+    )  # fmt: skip
+
+
+def _asked(figure: Network, query: str, *more: str) -> subprocess.CompletedProcess[str]:
+    with _begun(figure, query, *more) as process:
+        out, error = process.communicate(timeout=GIVEN_UP_SECONDS)
+    until(lambda: group_is_gone(process.pid), f"processes of the group {process.pid} are left")
+    return subprocess.CompletedProcess(process.args, process.returncode, out, error)
+
+
+def _stopped(figure: Network, query: str) -> tuple[QueryStopped, int]:
+    """The error that a query ends with, and the rows that it gave before."""
+    with Session(Catalog.read(figure.catalog), insecure=True) as session:
+        run = session.run(query)
+        with pytest.raises(QueryStopped) as caught:
+            for _ in run:
+                pass
+    assert not run.complete and run.stopped is caught.value
+    return caught.value, int(run.actual.rows)
+
+
+def _nothing_is_left(figure: Network, away: str = "") -> None:
+    """Of any query, at providers that are there."""
+    market = Catalog.read(figure.catalog).market
+    until(lambda: queries_at_work(market, Identity()) == ([], [*away]), "a query is at work")
+    living = [each.pid for each in figure.processes.values() if each.poll() is None]
+    until(lambda: not any(map(figure.functions_of, living)), "a function runs on")
 
 
 def _expected(market: Path) -> list[tuple[str, str, str, float]]:
@@ -95,8 +97,8 @@ def _places(node: dict[str, Any]) -> set[tuple[str, str]]:
     return found.union(*map(_places, node["inputs"]))
 
 
-def test_explain_says_where_each_operator_is(market: Path) -> None:
-    done = _asked(market, "--explain")
+def test_explain_says_where_each_operator_is(figure: Network) -> None:
+    done = _asked(figure, QUERY, "--explain")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     places = {(operator, uri.rpartition("#")[2]) for operator, uri in _places(said["root"])}
@@ -105,77 +107,62 @@ def test_explain_says_where_each_operator_is(market: Path) -> None:
     assert set(said["estimate"]) >= {"rows", "bytes_read", "bytes_moved", "cost", "seconds"}
 
 
-def test_the_answer_is_that_of_the_data_and_a_killed_provider_is_named(
-    market: Path, providers: dict[str, subprocess.Popen[str]], tmp_path: Path
-) -> None:
+def test_the_answer_is_that_of_the_data(figure: Network, tmp_path: Path) -> None:
+    figure.up("AB")
     out = tmp_path / "rows.parquet"
-    done = _asked(market, "--out", str(out))
+    done = _asked(figure, QUERY, "--out", str(out))
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
     rows = pq.read_table(out).to_pylist()
     assert sorted((r["title"], r["name"], r["kind"], r["weight"]) for r in rows) == _expected(
-        market
+        figure.catalog
     )
     assert all(0 < len(row["small"]) < 64 * 64 for row in rows)
     assert (last["rows"], last["complete"]) == (len(rows), True)
-    providers["B"].send_signal(signal.SIGKILL)
-    providers["B"].wait()
-    gone = _asked(market, "--out", str(tmp_path / "none.parquet"))
-    assert gone.returncode == EXIT_UNAVAILABLE, gone.stderr
-    assert "provider-away" in gone.stdout + gone.stderr
-    assert not (tmp_path / "none.parquet").exists()
+    _nothing_is_left(figure)
 
 
-class Passing:
-    """A port in front of a provider; ``seen`` is told of each piece that is asked of it."""
-
-    def __init__(self, port: int, seen: Callable[[bytes], None]) -> None:
-        self._to, self._seen = port, seen
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                asking, _ = self._listener.accept()
-                with suppress(OSError):
-                    asked = socket.create_connection(("127.0.0.1", self._to))
-                    ends = ((asking, asked, self._seen), (asked, asking, lambda _: None))
-                    for each in ends:
-                        threading.Thread(target=self._pass, args=each, daemon=True).start()
-                    continue
-                asking.close()
-
-    def _pass(
-        self, one: socket.socket, other: socket.socket, seen: Callable[[bytes], None]
-    ) -> None:
-        with suppress(OSError), one, other:
-            while data := one.recv(1 << 16):
-                seen(data)
-                other.sendall(data)
-
-    def close(self) -> None:
-        self._listener.close()
+def test_the_asking_process_is_killed_while_a_function_runs(figure: Network) -> None:
+    figure.up("AB")
+    b = figure.processes["B"].pid
+    with _begun(figure, "SELECT hold(id) AS id FROM B.T") as asking:
+        until(lambda: bool(figure.functions_of(b)), "the function does not run")
+        asking.send_signal(signal.SIGKILL)
+        asking.wait()
+        until(lambda: group_is_gone(asking.pid), "processes of the asking one are left")
+    _nothing_is_left(figure)
+    until(lambda: figure.connections() == 0, "connections are left")
+    assert figure.processes["B"].poll() is None
 
 
-def test_a_provider_is_killed_as_its_plan_arrives_and_nothing_is_left(tmp_path: Path) -> None:
-    port, _ = free_ports()
-    own = make(tmp_path / "B", ROWS, (1, port))
-    with _serving(own, "B") as served:
+def test_a_function_is_killed_as_it_runs(figure: Network) -> None:
+    figure.up("AB")
+    b = figure.processes["B"].pid
 
-        def seen(data: bytes) -> None:
-            if b"plug" in data:
-                served["B"].send_signal(signal.SIGKILL)
-                served["B"].wait()
+    def kill(data: bytes, is_answer: bool) -> bool:
+        for each in figure.functions_of(b):
+            os.kill(each, signal.SIGKILL)
+        return True
 
-        passing = Passing(port, seen)
-        catalog = make(tmp_path / "client", ROWS, (1, passing.port))
-        out = tmp_path / "out" / "rows.parquet"
-        out.parent.mkdir()
-        done = _asked(catalog, "--out", str(out), query="SELECT id, image FROM B.T")
-        passing.close()
-        assert served["B"].poll() == -signal.SIGKILL
+    figure.in_front["B"].seen = kill  # the asking process looks on, three times a second
+    stopped, rows = _stopped(figure, "SELECT hold(id) AS id FROM B.T WHERE id < 5")
+    assert (stopped.code, stopped.provider, rows) == ("function-failed", f"{FIGURE}hold", 0)
+    assert stopped.reason == "hold: its process ended with -9"
+    _nothing_is_left(figure)
+
+
+def test_a_provider_is_killed_as_its_plan_arrives(figure: Network, tmp_path: Path) -> None:
+    figure.up("A")
+
+    def kill(data: bytes, is_answer: bool) -> bool:
+        if not is_answer and b"plug" in data:
+            figure.kill("A")
+        return True
+
+    figure.in_front["A"].seen = kill
+    done = _asked(figure, "SELECT id, title FROM A.R", "--out", str(tmp_path / "rows.parquet"))
+    assert figure.processes["A"].poll() == -signal.SIGKILL
     assert done.returncode == EXIT_UNAVAILABLE, done.stdout + done.stderr
     assert "provider-away" in done.stdout + done.stderr
-    assert list(out.parent.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+    until(lambda: figure.connections() == 0, "connections are left")
