@@ -115,6 +115,7 @@ class PassingJob(Job):
                 cancel()
             for each in threads:
                 each.join()
+            cancels.clear()  # each holds its stream
 
     def _received(
         self, stream: Stream, columns: list[str], opened: Callable[[Callable[[], None]], None]

@@ -76,10 +76,13 @@ class Stream:
         try:
             with closing(self.peer.connected()) as client:
                 reader = client.do_get(flight.Ticket(self.ticket))
-                opened(reader.cancel)
-                for chunk in reader:
-                    if chunk.data is not None:
-                        yield chunk.data
+                try:
+                    opened(reader.cancel)
+                    for chunk in reader:
+                        if chunk.data is not None:
+                            yield chunk.data
+                finally:
+                    del reader  # its connection, which else lasts as long as an error's traceback
         except (flight.FlightError, OSError, import_module("pyarrow").ArrowException) as error:
             raise self.peer.stopped(error) from None
 
