@@ -40,7 +40,7 @@ from msgspec.structs import replace
 from formats.media_types import XML
 from onyx.background import background_tasks
 from onyx.client_values import Delivery, Page
-from onyx.errors import NetworkUnreachable, RequestFailed, UsageError
+from onyx.errors import NetworkUnreachable, NotAuthenticated, RequestFailed, UsageError
 from onyx.identity.known_networks import credentials_for
 from onyx.positions import PositionOf, Positions
 from onyx.profile_batches import (
@@ -477,11 +477,11 @@ def _delivery(profile: str, waiting: Waiting) -> Delivery:
 
 
 def user_name(registration: Where) -> str:
-    """Of the user whose credentials are shown to a network, else of whoever runs this process.
-    NotAuthenticated where there are no credentials."""
-    credentials = credentials_for(*addresses_of(registration)[0])
-    if credentials is not None and credentials.principal.role == "user":
-        return credentials.principal.name
+    """Of the user whose credentials are shown to a network, else of the account of this process."""
+    with suppress(NotAuthenticated):  # whose reason the connection tells
+        credentials = credentials_for(*addresses_of(registration)[0])
+        if credentials is not None and credentials.principal.role == "user":
+            return credentials.principal.name
     return login_name()
 
 

@@ -99,11 +99,11 @@ class Replay:
         of_twigs = twigs.states
         columns = (
             states.transitions._slots,
-            states.states,
+            states.state_rows,
             states.accepts.lists,
             states.accepts.bounds,
             index._records.words,
-            index._atoms.atoms,
+            index._atoms.rows,
             index._atoms.ranges,
             index._atoms.octets,
             index._atoms.numbers,
@@ -112,9 +112,9 @@ class Replay:
             symbols.any_namespace,
             states.label_bits,
             of_twigs.transitions._slots,
-            of_twigs.states,
+            of_twigs.state_rows,
             of_twigs.accepts.lists,
-            twigs.trie.queries,
+            twigs.trie.query_rows,
             twigs.needs,
         )
         tables = _Tables()

@@ -19,7 +19,6 @@ from typing import Any, NoReturn, cast
 
 from onyx.cli.verb import VERBS, Verb
 from onyx.errors import EXIT_OK, EXIT_USAGE, UserError, exit_code_of, leaves
-from overlay.plain_text import use_plain_streams
 
 SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
 
@@ -63,7 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets a "?" instead of a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    use_plain_streams()
+    if sys.stdout.isatty() or sys.stderr.isatty():
+        from overlay.plain_text import use_plain_streams  # noqa: PLC0415 - of terminals alone
+
+        use_plain_streams()
     words = _with_coordinates(sys.argv[1:] if argv is None else argv)
     parser = build_parser([word for word in words if not word.startswith("-")][:1])
     arguments = parser.parse_args(words)

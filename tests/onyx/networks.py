@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,18 +58,19 @@ class RunningProcess:
 
     @classmethod
     def start(cls, file: Path, *options: str) -> RunningProcess:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "onyx", "up", str(file), "--json", *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            process.wait()
-            assert process.stderr is not None
-            raise AssertionError(f"onyx up did not come up: {process.stderr.read()}")
+        with tempfile.TemporaryFile("w+") as said:  # a pipe that nobody reads would stop it
+            process = subprocess.Popen(
+                [sys.executable, "-m", "onyx", "up", str(file), "--json", *options],
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+            )
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if not line:
+                process.wait()
+                said.seek(0)
+                raise AssertionError(f"onyx up did not come up: {said.read()}")
         return cls(process, json.loads(line))
 
     @property

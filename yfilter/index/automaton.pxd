@@ -484,7 +484,7 @@ cdef class StateTable:
     cdef int[::1] only_label
     cdef readonly int[::1] label_bits
     cdef StateRow* states
-    cdef int[::1] _state_rows
+    cdef readonly int[::1] state_rows
     cdef int[::1] members
     cdef int[::1] member_names
     cdef int[::1] member_edges

@@ -2411,8 +2411,8 @@ cdef class StateTable:
         bits_max = max(6, (bytes_max // 64).bit_length() - 1)
         self.trie = trie
         self.loops = loops
-        self._state_rows = ints(max(bytes_max // 4, 1024))
-        self.states = <StateRow*>&self._state_rows[0]
+        self.state_rows = ints(max(bytes_max // 4, 1024))
+        self.states = <StateRow*>&self.state_rows[0]
         self.members = ints(max(bytes_max // 4, 64))
         self.member_names = ints(max(bytes_max // 4, 64))
         self.member_edges = ints(max(bytes_max // 4, 64))
@@ -2432,9 +2432,9 @@ cdef class StateTable:
         cdef int i
         cdef int state = self.bound
         cdef int first = self._members_used
-        if STATE_WIDTH * (state + 1) > len(self._state_rows):
-            self._state_rows = grown(self._state_rows, 2 * len(self._state_rows))
-            self.states = <StateRow*>&self._state_rows[0]
+        if STATE_WIDTH * (state + 1) > len(self.state_rows):
+            self.state_rows = grown(self.state_rows, 2 * len(self.state_rows))
+            self.states = <StateRow*>&self.state_rows[0]
         if first + count > len(self.members):
             self.members = grown(self.members, 2 * (first + count))
             self.member_names = grown(self.member_names, 2 * (first + count))
@@ -3460,7 +3460,7 @@ cdef class LazyStates(StateTable):
 
     def get_ready(self, long long size) -> None:
         """Ask the system for about so many bytes of memory that new states will take."""
-        touch(self._state_rows, size // 10)
+        touch(self.state_rows, size // 10)
         touch(self.members, size // 5)
         touch(self.member_names, size // 5)
         touch(self.member_edges, size // 5)

@@ -164,7 +164,7 @@ def test_a_user_gets_nothing_of_what_operators_may_or_others_own(verb: str) -> N
         about = {"user": "ann"} if verb == "dead.list" else {"id": letter}
         answer = setting.client("user/bob").ask(verb, **about)
     else:
-        named = {"profile": "p1", "profiles": ["p1"], "text": "/x", "source": "s1"}
+        named = {"profile": "p1", "profiles": ["p1"], "text": "/x", "source": "s1", "through": 9}
         answer = setting.client("user/bob").ask(verb, **named, body=b"?", writes=True)
     if right is not Right.KNOWN:
         assert refused(answer) == "not-authorised"
