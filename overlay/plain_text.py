@@ -43,7 +43,7 @@ def _escape(char: str) -> str:
 
 
 class PlainStream(io.TextIOBase):
-    """What is written to a terminal, plain but for bold headings."""
+    """A terminal, to which texts go plain but for bold headings."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -61,7 +61,7 @@ class PlainStream(io.TextIOBase):
         return len(text)
 
     def begin_line_again(self) -> None:
-        """What follows replaces the last line."""
+        """The text that is written next replaces the last line."""
         self._stream.write("\r\x1b[K")
 
     def flush(self) -> None:

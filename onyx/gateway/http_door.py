@@ -95,7 +95,7 @@ class HttpRequest:
     async def receive(self) -> Message:
         """RequestFailed for a body that is too long, takes too long, or for which there is no
         room."""
-        if self._is_whole:  # what is left to hear is that the client leaves
+        if self._is_whole:  # the client can say only that it leaves
             return await self._receive()
         until = self._began + BODY_SECONDS + self._bytes / BODY_BYTES_PER_SECOND
         self._end()
@@ -179,7 +179,7 @@ class HttpDoor:
             self.keeper.leave(number)
 
     def close(self) -> None:
-        """What waits for readers cannot be cancelled: their connections are closed."""
+        """A send that waits for its reader cannot be cancelled: its connection is closed."""
         for number in list(self._open):
             self._let_go(number)
 

@@ -62,8 +62,8 @@ class Here:
         return await trio.open_tcp_stream("127.0.0.1", self.port)
 
     async def says(self, said: bytes) -> bytes:
-        """What comes of that on a connection of its own, up to the end of the answer's head and a
-        little body."""
+        """The answer to bytes on a connection of their own, up to the end of its head and a little
+        body."""
         async with await self.connect() as stream:
             await stream.send_all(said)
             return await heard(stream)
