@@ -35,7 +35,8 @@ Bill: TypeAlias = Mapping[str, float]
 
 WATCH_SECONDS = 0.3
 ANSWER_SECONDS = 5.0
-PLUG_SECONDS = 180.0
+PATIENCE_SECONDS = {"plug": 180.0, "measured": 30.0}
+"""For other answers than those that take a moment: a provider at work may be busy for a while."""
 _MEASURED = msgspec.json.Decoder(list[Measured])  # made once: signatures.py says why
 ANEW = 3
 """So many times a query is planned anew that will be late, or whose provider is away."""
@@ -356,7 +357,7 @@ class Run:
 
 def asked(peer: Peer, name: str, body: bytes) -> bytes:
     """The answer of a cycle provider; QueryStopped."""
-    options = flight.FlightCallOptions(timeout=PLUG_SECONDS if name == "plug" else ANSWER_SECONDS)
+    options = flight.FlightCallOptions(timeout=PATIENCE_SECONDS.get(name, ANSWER_SECONDS))
     try:
         with peer.connected() as client:
             (found,) = client.do_action(flight.Action(name, body), options)
