@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class Sender(flight.FlightServerBase):  # type: ignore[misc]
 def sender() -> Iterator[Sender]:
     with Sender() as server:
         threading.Thread(target=server.serve, daemon=True).start()
+        with closing(flight.connect(f"grpc://127.0.0.1:{server.port}")) as client:
+            client.wait_for_available(30)  # gRPC remembers that a port of before has refused it
         yield server
 
 
