@@ -206,18 +206,19 @@ def read(kind: type[A], arguments: Mapping[str, object], *, strict: bool = True)
     for name in _names(kind):
         said: list[str] | str = getattr(asked, name) or []
         for value in said if isinstance(said, list) else [said]:
-            _check_name(f"{kind.verb}: {name!r}", value)
+            _check_name(kind, name, value)
     return asked
 
 
-def _check_name(what: str, value: str) -> None:
+def _check_name(kind: type[Asked], field: str, value: str) -> None:
     """RequestRefused for a name that is too long, or that a terminal would not just show."""
+    what = f"{kind.verb}: {field!r}"
     if (size := len(value.encode())) > NAME_BYTES_MAX:
         raise RequestRefused("too-long", f"{what} has {size} bytes, at most {NAME_BYTES_MAX}")
     if not is_plain(value):
         expected = "one line of characters that are shown"
         said = f"{what} is {quote(value)}; expected {expected}"
-        raise RequestRefused("bad-argument", said, what, expected)
+        raise RequestRefused("bad-argument", said, field, expected)
 
 
 @cache

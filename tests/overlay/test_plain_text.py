@@ -87,7 +87,8 @@ def test_a_name_is_refused_that_is_not_plain(name: str) -> None:
     for kind, said in asked:
         with pytest.raises(RequestRefused, match=r"is .*; expected one line") as refused:
             read(kind, said)
-        assert refused.value.code == "bad-argument"
+        fault = refused.value.fault
+        assert (fault.code, fault.where) == ("bad-argument", [*said][-1])
 
 
 def test_a_command_writes_no_escape_of_a_stranger_to_a_terminal() -> None:
