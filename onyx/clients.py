@@ -108,6 +108,7 @@ class User:
         self._registration = RegistrationClient(registration, called="User")
         self._stack = AsyncExitStack()
         self._hosts: dict[str, NetworkClient] = {}
+        self._pages_from: dict[str, ProfileInfo] = {}  # profiles whose host broker gave a page last
         self._subscribers: dict[str, ClientConnection] = {}
         self._opening: anyio.Lock
         self._tasks: TaskGroup | None = None
@@ -393,8 +394,10 @@ class User:
         with anyio.move_on_after(timeout_seconds):
             failures = 0
             while True:
+                known = self._pages_from.pop(profile_id, None)
                 with suppress(NetworkUnreachable):
-                    _, page = await self._ask_host(profile_id, asked)
+                    info, page = await self._ask_host(profile_id, asked, known)
+                    self._pages_from[profile_id] = info
                     gone = min(page.gone, through)
                     last = page.deliveries[-1].position if page.deliveries else gone
                     if last > after:
@@ -443,12 +446,15 @@ class User:
             self._hosts[address] = client
         return self._hosts[address]
 
-    async def _ask_host(self, profile_id: str, asked: verbs.Asks[_T]) -> tuple[ProfileInfo, _T]:
-        """Ask the host broker of a profile, whichever it is by then."""
+    async def _ask_host(
+        self, profile_id: str, asked: verbs.Asks[_T], known: ProfileInfo | None = None
+    ) -> tuple[ProfileInfo, _T]:
+        """Ask the host broker of a profile, whichever it is by then; first the one that it was when
+        it was ``known``."""
         give_up_at = anyio.current_time() + PATIENCE_SECONDS
         failures = 0
         while True:
-            info = await self._registration.profile(profile_id)
+            info, known = known or await self._registration.profile(profile_id), None
             host = await self._host(info.address)
             try:
                 return info, await host.ask(asked)

@@ -707,7 +707,7 @@ class LocalDelivery:
             )
         if whole_of:
             self.counted.matched_profile += len(whole_of)
-            if makes_now is None or makes_now(whole_of, False):
+            if makes_now is None or makes_now(whole_of, False, True):
                 syntax = "" if message.document is not None else self.answers.syntax(message)
                 yield Delivered(whole_of, [self.answers.whole_message(message)], None, True, syntax)
             else:

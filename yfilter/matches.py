@@ -51,9 +51,9 @@ class Delivered(NamedTuple):
 PAUSE = Delivered(array("i"), [], None, is_made=False)
 """Nothing yet: whoever asks may do something else before they go on."""
 
-MakesNow: TypeAlias = "Callable[[array[int], bool], bool]"
-"""(numbers of registrations, whether it takes their results to know that there are any) -> whether
-these are made at once."""
+MakesNow: TypeAlias = "Callable[[array[int], bool, bool], bool]"
+"""(numbers of registrations, whether it takes their results to know that there are any, whether
+the result is the message) -> whether these are made at once."""
 
 
 class ProfileMatch:

@@ -94,10 +94,11 @@ class BatchHandled:
 @dataclass(frozen=True, slots=True)
 class RowsRead:
     """The answer to ReadRows, ahead of all other events: (key, value) of the rows that are there;
-    ``space`` and ``first`` are those of the question."""
+    ``space``, ``first`` and ``last`` are those of the question."""
 
     space: str
     first: str
+    last: str
     rows: tuple[tuple[str, bytes], ...]
 
 

@@ -266,10 +266,10 @@ class GroupCommit:
         self._is_lost = True
         if group.changes:
             self._store.commit(group.changes)
-        told: list[Event] = [
-            RowsRead(each.space, each.first, self._store.read(each.space, each.first, each.last))
-            for each in group.reads
-        ]
+        told: list[Event] = []
+        for each in group.reads:
+            asked = each.space, each.first, each.last
+            told.append(RowsRead(*asked, self._store.read(*asked)))
         group.changes = []
         self._is_lost = False
         return told

@@ -635,17 +635,21 @@ class ReferenceMatcher:
                 elif one.results and query.is_message:
                     whole.extend(numbers)
                 elif one.results:
-                    yield self._given(one._replace(numbers=numbers), makes_now, query.has_remainder)
+                    yield self._given(
+                        one._replace(numbers=numbers), makes_now, query.has_remainder, False
+                    )
             if whole:
                 message = Delivered(whole, [asked.whole_message()], None, True, asked.media_type())
-                yield self._given(message, makes_now, False)
+                yield self._given(message, makes_now, False, True)
 
         return deliveries()
 
-    def _given(self, made: Delivered, makes_now: MakesNow | None, remains: bool) -> Delivered:
+    def _given(
+        self, made: Delivered, makes_now: MakesNow | None, remains: bool, is_whole: bool
+    ) -> Delivered:
         """The results, or that there are some."""
         self._counted.matched_profile += len(made.numbers)
-        if makes_now is None or makes_now(made.numbers, remains):
+        if makes_now is None or makes_now(made.numbers, remains, is_whole):
             return made
         return Delivered(made.numbers, [], None, is_made=False)
 

@@ -69,7 +69,7 @@ def test_results_that_were_put_off_are_made_later_as_they_would_have_been(seed: 
     for _ in range(4):
         message = parse_text(random_message(rng))
         expected = delivered_of(matcher, matcher.deliver(message))
-        _, put_off = matcher.deliver_in_stages(message, "", lambda numbers, is_uncertain: False)
+        _, put_off = matcher.deliver_in_stages(message, "", lambda *asked: False)
         names = [matcher.id_of(number) for one in put_off for number in one.numbers]
         assert set(names) >= set(expected)
         waiting.append((message, names, expected))
@@ -83,15 +83,19 @@ def test_what_is_put_off_says_whether_it_is_certain_that_there_are_results() -> 
     matcher.add("//b/c", "whole")
     matcher.add("for $b in //b return <r>{$b}</r>", "certain")
     matcher.add("for $b in //b return $b/none", "uncertain")
-    asked: dict[str, bool] = {}
+    asked: dict[str, tuple[bool, bool]] = {}
 
-    def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
-        asked.update((matcher.id_of(number), is_uncertain) for number in numbers)
+    def makes_now(numbers: array[int], is_uncertain: bool, is_whole: bool) -> bool:
+        asked.update((matcher.id_of(number), (is_uncertain, is_whole)) for number in numbers)
         return is_uncertain
 
     _, local = matcher.deliver_in_stages(MESSAGE, "", makes_now)
     found = {matcher.id_of(one.numbers[0]): one.is_made for one in local}
-    assert asked == {"whole": False, "certain": False, "uncertain": True}
+    assert asked == {
+        "whole": (False, True),
+        "certain": (False, False),
+        "uncertain": (True, False),
+    }
     assert found == {"whole": False, "certain": False}, "the uncertain one came to nothing"
 
 

@@ -1189,7 +1189,8 @@ cdef class Deliveries:
             numbers = self._registered(number)
             if not len(numbers):
                 continue  # removed meanwhile
-            if self._makes_now is None or self._makes_now(numbers, number in self._remainders):
+            is_uncertain = number in self._remainders
+            if self._makes_now is None or self._makes_now(numbers, is_uncertain, False):
                 one = self._results(number, numbers)
                 results = one[1]
                 if not results and one[2] is None:

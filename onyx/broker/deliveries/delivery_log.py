@@ -300,30 +300,44 @@ class DeliveryLog:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
         if not self._asked:
             return []
-        new = [position for position, is_said in self._asked.items() if not is_said]
-        self._asked.update(dict.fromkeys(new, True))
-        found = []
-        for position in new:
+        runs: list[list[int]] = []  # of positions in a row whose bodies are in one space
+        was_apart = False
+        for position in sorted(at for at, is_said in self._asked.items() if not is_said):
             record = self.records.get(position)
             if record is None:
                 del self._asked[position]
                 continue
-            space = BODY_SPACE if record.is_apart else DELIVERIES.space
-            found.append(ReadRows(space, number_key(position), number_key(position)))
-        return found
+            self._asked[position] = True
+            if runs and runs[-1][-1] == position - 1 and record.is_apart is was_apart:
+                runs[-1].append(position)
+            else:
+                runs.append([position])
+            was_apart = record.is_apart
+        return [
+            ReadRows(
+                BODY_SPACE if self.records[run[0]].is_apart else DELIVERIES.space,
+                number_key(run[0]),
+                number_key(run[-1]),
+            )
+            for run in runs
+        ]
 
     def put_back(self, rows: RowsRead) -> None:
-        """What was asked for; StoreError when it is not there."""
-        position = int(rows.first)
-        self._asked.pop(position, None)
-        record = self.records.get(position)
-        if record is None or record.common is not None or record.message is not None:
-            return
-        if not rows.rows:
-            raise StoreDamaged(f"row {rows.first!r} of {rows.space} is gone")
-        ((key, value),) = rows.rows
-        body = value if rows.space == BODY_SPACE else DELIVERIES.read(key, value).body or b""
-        found = _read_body(rows.space, key, body)
+        """Rows that were asked for; StoreDamaged where one of a record is not there."""
+        bodies = dict(rows.rows)
+        for position in range(int(rows.first), int(rows.last) + 1):
+            self._asked.pop(position, None)
+            record = self.records.get(position)
+            if record is None or record.common is not None or record.message is not None:
+                continue
+            key = number_key(position)
+            if key not in bodies:
+                raise StoreDamaged(f"row {key!r} of {rows.space} is gone")
+            self._put_back(record, rows.space, key, bodies[key])
+
+    def _put_back(self, record: Record, space: str, key: str, value: bytes) -> None:
+        body = value if space == BODY_SPACE else DELIVERIES.read(key, value).body or b""
+        found = _read_body(space, key, body)
         if isinstance(found, KeptMessage):
             record.message = found
             self._hold(record, len(found.payload))
@@ -346,7 +360,7 @@ class DeliveryLog:
         key = number_key(position)
         row = DELIVERIES.read(key, dict(read(DELIVERIES.space, key, key))[key])
         space = BODY_SPACE if self.records[position].is_apart else DELIVERIES.space
-        self.put_back(RowsRead(space, key, tuple(read(space, key, key))))
+        self.put_back(RowsRead(space, key, key, tuple(read(space, key, key))))
         return unpack_ascending(row.boxes)
 
     def keep_results(self, position: int) -> None:

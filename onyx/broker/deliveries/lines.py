@@ -340,11 +340,11 @@ class Lines:
             if is_over():
                 return
 
-    def read_ahead(self, index: int, positions: Iterable[int]) -> None:
+    def read_ahead(self, index: int, positions: Iterable[int], most: int = READ_AHEAD) -> None:
         """Ask for the next deliveries of a mailbox that are in the store only."""
         wanted: list[int] = []
         size = 0
-        for position in islice(positions, READ_AHEAD):
+        for position in islice(positions, most):
             record = self._log.records[position]
             size += record.size
             if record.results(index) is None and record.message is None:

@@ -180,6 +180,7 @@ class MailboxRows:
 
 
 PAGE_BYTES = 1024 * 1024  # of a page for the user; one delivery may always be
+PAGE_DELIVERIES = 1024  # of a page that are read from the store together
 
 
 class Portions:
@@ -209,7 +210,7 @@ class Portions:
             results = record.results(box.index)
             if results is None:
                 ahead = (position for _, position in box.waiting(number - 1))
-                self._lines.read_ahead(box.index, ahead)
+                self._lines.read_ahead(box.index, ahead, PAGE_DELIVERIES)
                 break
             what = record.source, record.number, results.lengths, results.payload
             found.append(Waiting(number, *what))
@@ -436,6 +437,7 @@ class Mailboxes(Part):
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
+        self._asking: list[tuple[int, Callable[[], None]]] = []  # connections that wait for pages
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -672,6 +674,7 @@ class Mailboxes(Part):
         for broken in self._lines.close(connection):
             self._rejections.note_broken(*broken)
         self.silence.begin(self._lines.left())
+        self._asking = [one for one in self._asking if one[0] != connection]
         self.flush_soon()
 
     def flush(self) -> None:
@@ -706,11 +709,13 @@ class Mailboxes(Part):
             self.work_soon()
         self._is_called = True
         self.flush_soon()
+        self._ask_again()
 
     def tick(self, now: float) -> None:
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
         a row for each mailbox."""
         self.silence.tick()
+        self._ask_again()  # a profile may have gone elsewhere
         if self._limits.delivery_age_s_max:
             self._overflow.drop_aged(int(self._wall()))
         if self.policies:
@@ -734,6 +739,7 @@ class Mailboxes(Part):
         self._log.put_back(rows)
         self._rejections.bury()
         self._lines.resume()
+        self._ask_again()
         return True
 
     def handle_evaluated(self, event: Evaluated) -> bool:
@@ -741,6 +747,7 @@ class Mailboxes(Part):
         self.flush_soon()
         self._lines.late.answered(event)
         self._lines.resume()
+        self._ask_again()
         return True
 
     def make_stored(self, read: ReadStore) -> Iterator[tuple[int, int]]:
@@ -818,9 +825,13 @@ class Mailboxes(Part):
         self.flush_soon()
         return self._portions.of(self.box(profile), after, bytes_max)
 
-    def page(self, profile: str, after: int, through: int) -> WaitingPage:
-        """The same for its user, until the slice is over.  RequestRefused where ``after`` was never
-        given out, or those who shared the profile have left some."""
+    def page(
+        self, profile: str, after: int, through: int, connection: int, ask_again: Callable[[], None]
+    ) -> WaitingPage | None:
+        """The same for its user, until the slice is over.  None where the next delivery has to be
+        read or evaluated first: ``ask_again`` is called when more is there, unless the connection
+        is gone.  RequestRefused where ``after`` was never given out, or those who shared the
+        profile have left some."""
         box = self.box(profile)
         if after > box.last:
             raise RequestRefused(STORE_LOST, _lost(box, after))
@@ -828,6 +839,11 @@ class Mailboxes(Part):
             raise RequestRefused("shared", _left(box))
         self.flush_soon()
         found = self._portions.of(box, after, PAGE_BYTES, through, self._slice.is_over)
+        if not found and next(box.waiting(after), (inf, 0))[0] <= through:
+            self._asking.append((connection, ask_again))
+            if self._slice.is_over():
+                self.work_soon()
+            return None
         return WaitingPage(found, box.bottom, box.last)
 
     @property
@@ -843,6 +859,11 @@ class Mailboxes(Part):
         counted.oldest_s = self._log.oldest_seconds(self._wall())
 
     # --- helpers --------------------------------------------------------------------------
+
+    def _ask_again(self) -> None:
+        asking, self._asking = self._asking, []
+        for _, ask in asking:
+            ask()
 
     def _note(self, profile: str, box: Mailbox) -> None:
         """A mailbox is another."""

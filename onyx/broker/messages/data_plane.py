@@ -416,7 +416,7 @@ class DataPlane(Part):
         """MatchLimitExceeded."""
         span = None if parcel.span is None else parcel.span.child("match")
         urgent, delivered = self._matcher.deliver_in_stages(
-            parcel.readings, parcel.root, self.local.put_off()
+            parcel.readings, parcel.root, self.local.put_off(parcel)
         )
         given = self.local.given(parcel, delivered)
         links, left = urgent_of(urgent)

@@ -26,7 +26,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from formats import DecodeError, MessageRefused
+from formats import DecodeError, MessageRefused, WireFormat
 from onyx.broker.deliveries.delivery_log import Results, without_results
 from onyx.broker.deliveries.mailbox import Mailbox
 from onyx.broker.deliveries.mailboxes import Mailboxes
@@ -214,13 +214,15 @@ class LocalDeliveries:
             if self.waiting and is_over():
                 return
 
-    def put_off(self) -> MakesNow:
-        """Results are made at once where somebody takes them, or where it takes them to know that
-        there are any; but none of those of a message that has taken long already."""
+    def put_off(self, parcel: Parcel) -> MakesNow:
+        """Results are made at once where somebody takes them, where it takes them to know that
+        there are any, and where they are the text that came; but none of those of a message that
+        has taken long already."""
         began: list[float] = []
         boxes_of, is_full = self._boxes_of, self._mailboxes.is_full
+        is_text = parcel.wire_format is WireFormat.TEXT and not parcel.is_cut
 
-        def makes_now(numbers: array[int], is_uncertain: bool) -> bool:
+        def makes_now(numbers: array[int], is_uncertain: bool, is_whole: bool) -> bool:
             if self._moves.is_busy:
                 return True
             now = self._clock()
@@ -228,7 +230,9 @@ class LocalDeliveries:
                 began.append(now)
             elif now - began[0] > SLICE_SECONDS:
                 return False
-            return is_uncertain or (not is_full and any(box.line for box in boxes_of(numbers)))
+            if is_uncertain or is_full:
+                return is_uncertain
+            return (is_whole and is_text) or any(box.line for box in boxes_of(numbers))
 
         return makes_now
 
@@ -366,7 +370,7 @@ class LocalDeliveries:
 
     def _of_profiles(self, parcel: Parcel) -> Iterator[Given]:
         """Lazily: nothing is decoded before it is asked for."""
-        _, delivered = self._matcher.deliver_in_stages(parcel.readings, "", self.put_off())
+        _, delivered = self._matcher.deliver_in_stages(parcel.readings, "", self.put_off(parcel))
         yield from self.given(parcel, delivered)
 
     def _boxes_named(self, profiles: Iterable[str]) -> list[Mailbox]:

@@ -47,6 +47,7 @@ class Subscribers(Part):
     ) -> None:
         self._access = access
         self._identity = context.identity
+        self._server = context.server
         self._mailboxes = mailboxes
         self._query = query
         self._moves = moves
@@ -100,11 +101,12 @@ class Subscribers(Part):
         return answers.Positions(said, refused)
 
     def _waiting(
-        self, connection: int, _: Request, asked: verbs.ProfileWaiting
-    ) -> answers.WaitingPage:
+        self, connection: int, request: Request, asked: verbs.ProfileWaiting
+    ) -> answers.WaitingPage | None:
         if (refusal := self._not_taken_here(connection, asked.profile)) is not None:
             raise RequestRefused(*refusal)
-        return self._mailboxes.page(asked.profile, asked.after, asked.through)
+        again = partial(self._server.handle, connection, request)
+        return self._mailboxes.page(asked.profile, asked.after, asked.through, connection, again)
 
     def _handle_taken(self, frame: Taken, arrival: Arrival) -> None:
         self._mailboxes.take(arrival.connection, frame)

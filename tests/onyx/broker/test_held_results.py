@@ -7,8 +7,11 @@ from random import Random
 import pytest
 
 from onyx.broker.deliveries.delivery_log import DELIVERIES
+from overlay.answers import WaitingPage
+from overlay.link.events import ReadRows
 from overlay.link.frames import EPHEMERAL, HELD, SHARED, Detached
 from overlay.link.limits import LinkLimits
+from tests.beside import rows_read
 from tests.onyx.broker.test_ephemeral_mailboxes import close, deliver, got
 from tests.onyx.broker.test_mailboxes import SMALL, User, World
 
@@ -130,6 +133,30 @@ def test_what_is_too_much_goes_and_is_told_with_its_number() -> None:
     again = held(world, 2, received=2)
     assert again.missed["p1"] == box.bottom - 2
     assert again.came["p1"] == list(range(box.bottom + 1, 21))
+
+
+def test_a_page_is_read_at_once_and_answered_when_it_is_there() -> None:
+    world = World(LinkLimits())
+    deliver(world, *range(1, 41))
+    release(world, 10)
+    world.restart()
+    answered: list[WaitingPage] = []
+
+    def ask() -> None:
+        page = world.mailboxes.page("p1", 5, 30, 1, ask)
+        if page is not None:
+            answered.append(page)
+
+    ask()
+    assert answered == []
+    world.commit()
+    (asked,) = (each for each in world.agenda.take_actions() if isinstance(each, ReadRows))
+    assert (int(asked.first), int(asked.last)) == (11, 40), "rows in a row are read together"
+    world.mailboxes.handle_read(rows_read(asked, world.disk))
+    world.settle()
+    (page,) = answered
+    assert [one.number for one in page.deliveries] == list(range(11, 31))
+    assert (page.gone, page.last) == (10, 40)
 
 
 @pytest.mark.parametrize("seed", range(30))

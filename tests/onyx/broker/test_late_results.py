@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from overlay.link.events import AskEvaluation
-from overlay.link.frames import Delivery, Missed
+from overlay.link.events import AskEvaluation, Evaluated, TimePassed
+from overlay.link.frames import Delivery, Missed, Response
 from tests.beside import Peer
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting
 from tests.yfilter.hostile_profiles import MESSAGE
+from yfilter.late_evaluation import evaluate_profile
 
 HEAVY = "for $a in /a return <r>{count(for $x in 1 to 5000 return $x)}</r>"
 HEAVY_CONDITION = "/a[count(for $x in 1 to 5000 return $x) > 7]"
@@ -75,6 +76,49 @@ def test_nothing_is_evaluated_for_who_is_away() -> None:
     (first, second) = setting.beside.subscriber("p0").all(Delivery)
     assert (first.results(), second.number) == ([b"<r>5000</r>"], 2)
     assert setting.beside.evaluations == 2
+
+
+def test_a_text_that_is_its_own_result_is_kept_as_that_for_who_is_away() -> None:
+    setting, source = published("/a", "/a/v")
+    publish(source, MESSAGE, MESSAGE)
+    made = setting.core.data.counted.results_made
+    (first, second) = setting.beside.subscriber("p0").all(Delivery)
+    assert [first.results(), second.results()] == [[MESSAGE], [MESSAGE]]
+    assert setting.core.data.counted.results_made == made
+
+
+def test_a_page_is_answered_when_its_first_delivery_has_been_evaluated() -> None:
+    setting, source = published(HEAVY)
+    publish(source, MESSAGE, MESSAGE)
+    user, gone = (setting.beside.peer("client", name) for name in ("ann", "bob"))
+    asked: list[AskEvaluation] = []
+    setting.beside.evaluations_asked = asked
+    page = {"profile": "p0", "after": 0, "through": 2}
+    assert user.ask("profile.waiting", **page) is None
+    gone.ask("profile.waiting", **page)
+    gone.disconnect()
+    assert len(asked) == 1
+    found = evaluate_profile(asked[0].question, setting.beside.processor)
+    setting.beside.evaluations_asked = None
+    setting.beside.tell(Evaluated(asked[0].key, found))
+    (response,) = user.all(Response)
+    assert response.ok
+    first = response.result["deliveries"][0]
+    assert (first[2], first[4]) == (1, b"<r>5000</r>")
+
+
+def test_a_page_of_a_profile_that_has_gone_is_refused_in_the_end() -> None:
+    setting, source = published(HEAVY)
+    publish(source, MESSAGE)
+    user = setting.beside.peer("client", "ann")
+    setting.beside.evaluations_asked = []
+    assert user.ask("profile.waiting", profile="p0", after=0, through=1) is None
+    removed = user.ask("profile.remove", profile="p0")
+    assert removed is not None
+    assert removed.ok
+    setting.beside.tell(TimePassed())
+    (response,) = (one for one in user.all(Response) if not one.ok)
+    assert response.result["code"] == "unknown-profile"
 
 
 def test_what_was_asked_is_asked_again_after_a_restart_and_arrives_once() -> None:
