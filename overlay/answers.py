@@ -813,7 +813,9 @@ class LetterDropped(Answer, frozen=True):
 
 
 class ArchivePage(Answer, frozen=True):
-    """Whole lines of JSON, and the place where the page ends, "" where nothing is behind it."""
+    """Whole lines of JSON, and the place where the page ends, "" where nothing is behind it;
+    ``damaged``: files with messages of the page that cannot be read, and how many, a line each."""
 
     lines: bytes
     next: str
+    damaged: tuple[str, ...] = ()

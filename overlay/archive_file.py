@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -104,6 +103,10 @@ class Member(Struct, array_like=True):
     length: int
     sources: dict[str, Span]
 
+    @property
+    def messages(self) -> int:
+        return sum(span.messages for span in self.sources.values())
+
 
 class Summary(Struct, array_like=True):
     """The members in their order; ``sample``: (rank, message), the lowest ranks of all messages of
@@ -121,7 +124,7 @@ class Summary(Struct, array_like=True):
 
     @property
     def messages(self) -> int:
-        return sum(span.messages for member in self.members for span in member.sources.values())
+        return sum(member.messages for member in self.members)
 
 
 _row = msgspec.msgpack.Decoder(ArchivedMessage)
@@ -194,6 +197,10 @@ class Summing:
             self._least, dropped = heappop(self._sample)
             self._sampled_bytes -= len(dropped)
 
+    @property
+    def members(self) -> list[Member]:
+        return list(self._members)
+
     def frame(self) -> bytes:
         """The end of the file."""
         chosen = sorted(self._sample, reverse=True) if self._messages > UNSAMPLED_MAX else []
@@ -206,6 +213,18 @@ class Summing:
 
 # -------------------------------------------------------------------------------------------------
 # Reading: a file of either form, whole or as far as it is written.
+
+
+def files_of(path: Path) -> list[Path]:
+    """The finished files of an archive by their names; ``path`` may be one of them."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for suffix in SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
+
+
+def is_archive(path: Path) -> bool:
+    """Whether brokers have written finished files there, or this one."""
+    return path.name.endswith(SUFFIXES) or (path.is_dir() and bool(files_of(path)))
 
 
 class Whole(NamedTuple):
@@ -266,24 +285,67 @@ def rows_of(data: bytes) -> list[ArchivedMessage]:
         return []
 
 
-def rows_of_file(path: Path, members: Iterable[Member] | None = None) -> Iterator[ArchivedMessage]:
-    """The messages of a finished file of either form, or of some of its members, up to what is
-    damaged.  OSError."""
-    if path.name.endswith(OLD_SUFFIX):
-        with gzip.open(path) as lines, suppress(EOFError, gzip.BadGzipFile, zlib.error):
-            for line in lines:
-                yield from old_rows_of(line)
-        return
+class Gap(NamedTuple):
+    """The messages from byte ``start`` of a finished file on cannot be read, so many ``messages``,
+    or None: nobody knows how many, since the end of the file is damaged as well, or cut off."""
+
+    file: str
+    start: int
+    messages: int | None = None
+
+    def __str__(self) -> str:
+        if self.messages is None:
+            return f"{self.file}: cut off or damaged behind byte {self.start:,}, with its summary"
+        return f"{self.file}: {self.messages:,} messages at byte {self.start:,} are damaged"
+
+
+def unnoted(gap: Gap) -> None:
+    """The reader does not ask for gaps."""
+
+
+def rows_of_file(
+    path: Path, members: Iterable[Member] | None = None, note: Callable[[Gap], None] = unnoted
+) -> Iterator[ArchivedMessage]:
+    """The messages of a finished file of either form, or of some of its members; ``note`` is told
+    of those that are damaged, and reading goes on behind them as far as the summary tells where
+    that is.  OSError."""
     with path.open("rb") as file:
+        if path.name.endswith(OLD_SUFFIX):
+            yield from _old_rows(file, note)
+            return
+        summary = summary_of(file) if members is None else None
+        if summary is not None:
+            members = summary.members
         if members is None:
+            file.seek(0)
+            end = 0
             for whole in whole_members(file):
                 yield from rows_of(whole.data)
+                end = whole.end
+            note(Gap(path.name, end))
             return
         for member in members:
-            file.seek(member.start)
-            one = next(whole_members(file), None)
-            if one is not None:
-                yield from rows_of(one.data)
+            data = member_at(file, member)
+            if data is None:
+                note(Gap(path.name, member.start, member.messages))
+            else:
+                yield from rows_of(data)
+
+
+def member_at(file: BinaryIO, member: Member) -> bytes | None:
+    """The data of a member, None of a damaged one."""
+    file.seek(member.start)
+    whole = next(whole_members(file), None)
+    return None if whole is None or whole.end != member.start + member.length else whole.data
+
+
+def _old_rows(file: BinaryIO, note: Callable[[Gap], None]) -> Iterator[ArchivedMessage]:
+    try:
+        with gzip.open(file) as lines:
+            for line in lines:
+                yield from old_rows_of(line)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        note(Gap(Path(file.name).name, file.tell()))
 
 
 A_TIME = "a time as 2026-11-21T17:30Z"

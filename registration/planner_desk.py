@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import msgspec
 import trio
 
+from overlay.archive_file import is_archive
 from overlay.errors import TopologyError
 from overlay.topology import Topology, to_toml
 from registration.plan_questions import (
@@ -34,7 +35,6 @@ from registration.plan_questions import (
     PlannerTask,
     PlanWanted,
 )
-from registration.spark.archive_files import is_archive
 
 SECONDS_MAX = 3_600.0
 BATCH = 1_000

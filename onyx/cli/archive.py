@@ -18,6 +18,7 @@ from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.taxonomy import SYNTAXES
 from onyx.cli.values import say
 from onyx.cli.verb import Subparsers, add_noun
+from onyx.errors import EXIT_OK, EXIT_STORE
 from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.archive_file import A_TIME, time_said
@@ -57,6 +58,8 @@ Prints the messages of a source that its root broker has archived (onyx up --arc
 oldest first, as lines of JSON: name, source, number, time and message. onyx backtest reads
 them in a folder of .jsonl.gz files, and the .msgpack.zst files of brokers. Messages of the
 last second or two may be missing. It takes the role read-archive (onyx access).
+Exit code 74: some messages are on a damaged part of a file, of which standard error
+tells how many; the others were printed.
 
 A message that was published as a graph, and not as RDF/XML, is printed in N-Triples, or
 in N-Quads where it has named graphs, with its media_type; --graphs names another syntax,
@@ -86,7 +89,8 @@ def add_parser(subparsers: Subparsers) -> None:
     add(but=but, details=DETAILS, examples=EXAMPLES, kinds={"from": _time, "to": _time})
 
 
-async def run_read(arguments: argparse.Namespace) -> None:
+async def run_read(arguments: argparse.Namespace) -> int:
+    code = EXIT_OK
     syntax = _SYNTAXES[arguments.graphs]
     async with network(arguments) as registration:
         source = await registration.source(arguments.source)
@@ -102,9 +106,12 @@ async def run_read(arguments: argparse.Namespace) -> None:
                 )
             sys.stdout.write(lines.decode())
             sys.stdout.flush()
+            for damaged in page.damaged:
+                say(damaged)
+                code = EXIT_STORE
             wanted = replace(wanted, after=page.next)
             if not page.next:
-                return
+                return code
 
 
 def _time(text: str) -> float:

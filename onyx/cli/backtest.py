@@ -10,7 +10,7 @@ from onyx.cli.plan_files import load_plan
 from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import Subparsers, add_verb, not_negative
-from onyx.errors import EXIT_DATA, EXIT_OK, UsageError, UserError
+from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_STORE, UsageError, UserError
 from overlay.routing.broadcast_tree import broadcast_tree, broadcast_trees
 from overlay.topology import load_topology
 from registration.spark.backtest_job import (
@@ -85,11 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
         result = run_backtest(session, job, told)
     _print(result, arguments)
-    return EXIT_OK
+    return EXIT_STORE if result.gaps else EXIT_OK
 
 
 def _run_population(session: Session, arguments: argparse.Namespace, told: Told) -> int:
-    messages, matching = run_population_backtest(
+    messages, matching, gaps = run_population_backtest(
         session,
         arguments.profiles,
         arguments.format,
@@ -101,7 +101,7 @@ def _run_population(session: Session, arguments: argparse.Namespace, told: Told)
     facts = {"messages": messages, "profiles_matching": matching, "weights": arguments.weights}
     text = f"{matching:,} profiles match some of {messages:,} messages: {arguments.weights}"
     tell_of(arguments, facts, text)
-    return EXIT_OK
+    return EXIT_STORE if gaps else EXIT_OK
 
 
 def is_profile(given: str) -> bool:

@@ -12,6 +12,7 @@ from onyx.cli.values import print_json, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import ROWS_FILE, STORE_FILE, directory_locked
 from onyx.errors import EXIT_OK, EXIT_STORE, StoreUnusable, UnreadableInput
+from overlay.archive_file import Gap, files_of, is_archive, rows_of_file
 from overlay.link.errors import StoreError, StoreLost
 from overlay.link.store_head import head_file
 from overlay.link.store_inspection import Inspection, inspect
@@ -43,11 +44,15 @@ Reads everything: the check sum of each row, the ledger of each space (how many 
 has), the pages, and whether the last commit is that of the head. It changes nothing, and
 works while the process runs, on its last commit; the log grows as long as it takes.
 
+Of an archive (onyx up --archive DIR) it reads the finished files, and tells how many
+messages of which are damaged.
+
 Exit code 74: something is wrong with one of them."""
 
 VERIFY_EXAMPLES = """\
   onyx store verify ~/.local/state/onyx/figure4
   onyx store verify ~/.local/state/onyx/figure4/nodes/B2 --json
+  onyx store verify news
 """
 
 REPAIR = """\
@@ -92,7 +97,7 @@ BACKUP_EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "store", details=DETAILS, examples=EXAMPLES)
-    paths = "the data directory of a network, that of one of its processes, or a store"
+    paths = "the data directory of a network, that of one of its processes, a store, or an archive"
     node = {"path NODE": "the directory of a process, DATA/nodes/ID, or its store"}
     loss = {"--accept-loss": "go on with less than there has been"}
     json = {"--json": "print JSON, one object a store"}
@@ -121,15 +126,32 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """One store after the other."""
+    """One store, or archive, after the other."""
     code = EXIT_OK
     for path in [store for each in arguments.paths for store in _stores(each)]:
+        if is_archive(path):
+            code = max(code, _verify_archive(path, arguments))
+            continue
         found = _inspected(path)
         if not found.is_whole:
             code = EXIT_STORE
         text = "\n  ".join([f"{path}: {_summary(found)}", *_faults(found)])
         tell_of(arguments, {"store": str(path), **_described(found)}, text)
     return code
+
+
+def _verify_archive(path: Path, arguments: argparse.Namespace) -> int:
+    gaps: list[Gap] = []
+    files = files_of(path)
+    try:
+        messages = sum(1 for file in files for _ in rows_of_file(file, note=gaps.append))
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror}") from None
+    said = [str(gap) for gap in gaps]
+    state = f"{'NOT whole' if gaps else 'whole'}, {len(files):,} files, {messages:,} good messages"
+    facts = {"archive": str(path), "whole": not gaps, "files": len(files), "messages": messages}
+    tell_of(arguments, facts | {"damaged": said}, "\n  ".join([f"{path}: {state}", *said]))
+    return EXIT_STORE if gaps else EXIT_OK
 
 
 def run_repair(arguments: argparse.Namespace) -> None:
@@ -162,8 +184,10 @@ def run_backup(arguments: argparse.Namespace) -> None:
 
 
 def _stores(path: Path) -> list[Path]:
-    """Those of a network, or one."""
+    """Those of a network, or one; an archive is one as well."""
     nodes = path / "nodes"
+    if is_archive(path):
+        return [path]
     if not nodes.is_dir():
         return [_store(path)]
     found = [directory / STORE_FILE for directory in sorted(nodes.iterdir())]

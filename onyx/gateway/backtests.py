@@ -47,8 +47,8 @@ class TryPage(Protocol):
 
 @dataclass(slots=True)
 class Backtest:
-    """``since`` and ``until``: seconds of the epoch; ``figures``: sums by COUNTED; ``failure``: a
-    code and a reason."""
+    """``since`` and ``until``: seconds of the epoch; ``figures``: sums by COUNTED; ``damaged``:
+    parts of the archive that cannot be read; ``failure``: a code and a reason."""
 
     id: str
     profile: str
@@ -58,6 +58,7 @@ class Backtest:
     state: State = State.RUNNING
     figures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     samples: list[dict[str, Any]] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     failure: Mapping[str, str] | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     _first: float = 0.0
@@ -76,6 +77,7 @@ class Backtest:
             "last": _text(self._last) if self._last else None,
             **self.figures,
             "samples": self.samples,
+            "damaged": self.damaged,
             "failure": self.failure,
         }
 
@@ -86,6 +88,7 @@ class Backtest:
                 while True:
                     question = {"profile": self.profile, "lines": page.lines}
                     self._take(await try_page(question))
+                    self.damaged += page.damaged
                     if not page.next:
                         break
                     page = await read(page.next)

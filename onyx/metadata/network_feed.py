@@ -46,7 +46,7 @@ from onyx.network_view import NetworkView
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.answers import SourceInfo
-from overlay.archive_file import Span
+from overlay.archive_file import Span, files_of
 from overlay.topology import parse_topology
 from registration.metadata.documents import MetadataRefused
 from registration.metadata.network_facts import (
@@ -57,7 +57,7 @@ from registration.metadata.network_facts import (
     SchemaFacts,
 )
 from registration.metadata.provider_reader import BATCH_MAX
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
 
 A = TypeVar("A")
 LOOK_SECONDS = 10.0

@@ -21,10 +21,10 @@ from formats.media_types import media_type_of
 from formats.publication import read_publication
 from onyx.data_directory import write_atomically
 from onyx.errors import file_errors
-from overlay.archive_file import ArchivedMessage
+from overlay.archive_file import ArchivedMessage, files_of
 from registration.queries.providers import NAMESPACE, Relation
 from registration.queries.query_plan import Fragment, Scan
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
 from yfilter import Matcher, MatchLimitExceeded, ProfileRefused
 
 Arguments = tuple[tuple[str, str], ...]

@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from overlay.archive_file import files_of
 from registration.queries.providers import NAMESPACE, Column, CycleProvider, Relation
 from registration.queries.query_plan import Scan
-from registration.spark.archive_files import files_of
 from registration.spark.function_runner import Work
 from registration.spark.scans import open_scan
 from registration.spark.session import Session

@@ -16,7 +16,7 @@ the parts of an archive without such messages.  Filters of Spark are not pushed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -26,20 +26,29 @@ from formats.errors import DecodeError, MessageRefused
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Engine, Population, SparkMisused, kept_engine, read_message
 from onyx.spark.network import OPTIONS as OF_NETWORK
-from onyx.spark.network import Network, given_of
+from onyx.spark.network import Network, fails_on_loss, given_of, tell_lost
 from onyx.spark.network_archive import NetworkPart, parts_of
 from onyx.spark.publishing import Publishing
 from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
 from onyx.spark.results_stream import ResultsReader, StreamAsked
 from onyx.spark.told import told_alone
-from overlay.archive_file import SUFFIXES, ArchivedMessage, Member, Span, rows_of_file, time_said
-from registration.spark.archive_files import ArchiveFiles, files_of, is_archive
+from overlay.archive_file import (
+    SUFFIXES,
+    ArchivedMessage,
+    Member,
+    Span,
+    files_of,
+    is_archive,
+    rows_of_file,
+    time_said,
+)
+from registration.spark.archive_files import ArchiveFiles
 from registration.spark.contract import DataSource, DataSourceReader, InputPartition
 from yfilter import MatchLimitExceeded
 
 OPTIONS = (
     *("archive", "path", *OF_NETWORK, "profile", "profiles", "columns"),
-    *("source", "since", "until", "sample", "bytes"),
+    *("source", "since", "until", "sample", "bytes", "failOnDataLoss"),
 )
 _MESSAGE = "source string, number bigint, time timestamp"
 _SECOND = 1_000_000
@@ -138,6 +147,7 @@ class _Asked:
     columns: str
     window: Window
     most: float
+    fails: bool
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> _Asked:
@@ -164,7 +174,8 @@ class _Asked:
         most = given.get("bytes", "")
         if most and not (archive and most.isdecimal()):
             raise SparkMisused(f"bytes: {most!r} is no number of bytes of an archive")
-        return cls(archive, parts, population, columns, window, int(most) if most else inf)
+        bytes_max = int(most) if most else inf
+        return cls(*(archive, parts, population, columns, window, bytes_max), fails_on_loss(given))
 
 
 def _check_archive(path: Path) -> None:
@@ -228,10 +239,11 @@ class _Part(InputPartition):
     members: list[Member] | None = None
     part: NetworkPart | None = None
 
-    def rows(self) -> Iterator[ArchivedMessage]:
+    def rows(self, tell: Callable[[object], None]) -> Iterator[ArchivedMessage]:
+        """``tell`` is called for each gap."""
         if self.part is not None:
-            return self.part.rows()
-        return rows_of_file(Path(self.file), self.members) if self.file else iter(())
+            return self.part.rows(tell)
+        return rows_of_file(Path(self.file), self.members, tell) if self.file else iter(())
 
 
 class ArchiveReader(AtWorker, DataSourceReader):
@@ -253,10 +265,14 @@ class ArchiveReader(AtWorker, DataSourceReader):
         parts = archives.slices(self._asked.window.may_hold)
         return [_Part(name, members) for name, members in parts] or [_Part("")]
 
+    def _tell_gap(self, gap: object) -> None:
+        """SparkMisused, unless the query may go on without the messages."""
+        tell_lost(str(gap), fails=self._asked.fails)
+
     def read(self, partition: InputPartition) -> Iterator[Batch]:
         assert isinstance(partition, _Part)
         with told_alone():
-            messages = filter(self._asked.window.holds, partition.rows())
+            messages = filter(self._asked.window.holds, partition.rows(self._tell_gap))
             population = self._asked.population
             if population is None:
                 schema = RowSchema(self._schema)

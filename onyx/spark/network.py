@@ -5,6 +5,7 @@ Options go to the workers, files and secrets do not: the process that connects r
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from overlay.link.credentials import Credentials, CredentialsError, TokenCredent
 OPTIONS = ("registration", "credentials", "token")
 _OF_SPARK = "checkpointlocation"
 
+log = logging.getLogger(__name__)
+
 
 def given_of(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
     """Options by their names in lower case.  SparkMisused for one that is not ``known``."""
@@ -30,6 +33,25 @@ def given_of(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]
     if wrong := sorted(given.keys() - {_OF_SPARK, *map(str.lower, known)}):
         raise SparkMisused(f"no option {', '.join(wrong)}; there are {', '.join(known)}")
     return given
+
+
+def one_of(given: Mapping[str, str], called: str, *values: str) -> str:
+    """The value of an option, the first where none is given.  SparkMisused."""
+    text = given.get(called.lower(), values[0]).lower()
+    if text not in values:
+        raise SparkMisused(f"{called}: {text!r}; expected {' or '.join(values)}")
+    return text
+
+
+def fails_on_loss(given: Mapping[str, str]) -> bool:
+    return one_of(given, "failOnDataLoss", "true", "false") == "true"
+
+
+def tell_lost(lost: str, *, fails: bool) -> None:
+    """Deliveries or messages cannot be read any more: SparkMisused, or a line of the log."""
+    if fails:
+        raise SparkMisused(f"{lost}; with failOnDataLoss=false the query goes on behind them")
+    log.warning("%s", lost)
 
 
 @dataclass(frozen=True, slots=True)

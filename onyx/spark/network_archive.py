@@ -7,7 +7,7 @@ verb ``archive.read``.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -35,25 +35,27 @@ class NetworkPart:
     until: int
     most: int | None = None
 
-    def rows(self) -> Iterator[ArchivedMessage]:
-        """The messages, page by page."""
-        with closing(self._rows()) as rows:
+    def rows(self, tell: Callable[[str], None]) -> Iterator[ArchivedMessage]:
+        """The messages, page by page; ``tell`` is called for each gap."""
+        with closing(self._rows(tell)) as rows:
             yield from islice(rows, self.most)
 
-    def _rows(self) -> Generator[ArchivedMessage, None, None]:
+    def _rows(self, tell: Callable[[str], None]) -> Generator[ArchivedMessage, None, None]:
         since, until = self.since / _SECOND, self.until / _SECOND
         wanted = ArchiveRead(source=self.source, since=since, until=until)
         with self.network.asking(self.address) as ask:
             while True:
                 page = ask(wanted)
                 yield from old_rows_of(page.lines)
+                for gap in page.damaged:
+                    tell(gap)
                 if not page.next:
                     return
                 wanted = replace(wanted, after=page.next)
 
     def cut(self) -> Iterator[NetworkPart]:
         """PARTS of equal length, from the first message to now."""
-        with closing(self._rows()) as rows:
+        with closing(self._rows(lambda gap: None)) as rows:
             first = next(rows, None)
         if first is None:
             return

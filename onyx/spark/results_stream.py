@@ -39,7 +39,7 @@ from onyx.errors import NetworkUnreachable
 from onyx.spark.at_worker import AtWorker
 from onyx.spark.filtering import Population, SparkMisused
 from onyx.spark.network import OPTIONS as OF_NETWORK
-from onyx.spark.network import Network, given_of
+from onyx.spark.network import Network, fails_on_loss, given_of, one_of, tell_lost
 from onyx.spark.result_rows import Batch, RowSchema, check_columns, in_batches
 from onyx.spark.told import told_alone
 from overlay.answers import Position
@@ -114,8 +114,8 @@ class StreamAsked:
             query_key=key,
             columns=columns,
             most=_count(given, "maxdeliveriespertrigger", "maxDeliveriesPerTrigger"),
-            begins_latest=_one_of(given, "startingPositions", "earliest", "latest") == "latest",
-            fails=_one_of(given, "failOnDataLoss", "true", "false") == "true",
+            begins_latest=one_of(given, "startingPositions", "earliest", "latest") == "latest",
+            fails=fails_on_loss(given),
         )
 
     @property
@@ -128,14 +128,6 @@ def _count(given: Mapping[str, str], name: str, called: str) -> int:
     if not text.isdecimal() or (text == "0" and name in given):
         raise SparkMisused(f"{called}: {text!r} is no number of deliveries")
     return int(text)
-
-
-def _one_of(given: Mapping[str, str], called: str, *values: str) -> str:
-    """The first, where none is given."""
-    text = given.get(called.lower(), values[0]).lower()
-    if text not in values:
-        raise SparkMisused(f"{called}: {text!r}; expected {' or '.join(values)}")
-    return text
 
 
 @dataclass
@@ -256,7 +248,8 @@ class ResultsReader(AtWorker, DataSourceStreamReader, SupportsTriggerAvailableNo
             since = start.get(name, position.last)
             if position.last < since:
                 what = f"its broker has lost its store, and knows of {position.last} deliveries"
-                self._tell_lost(f"profile {name}: {since} were read, {what}")
+                lost = f"profile {name}: {since} were read, {what}"
+                tell_lost(lost, fails=self._asked.fails)
             else:
                 self._count_gone(name, since, position.gone)
 
@@ -269,12 +262,8 @@ class ResultsReader(AtWorker, DataSourceStreamReader, SupportsTriggerAvailableNo
 
     def _tell_gone(self, name: str, count: int, through: int) -> None:
         what = f"{count} deliveries through position {through} were thrown away"
-        self._tell_lost(f"profile {name}: {what} before they were read")
-
-    def _tell_lost(self, what: str) -> None:
-        if self._asked.fails:
-            raise SparkMisused(f"{what}; with failOnDataLoss=false the stream goes on behind them")
-        log.warning("%s", what)
+        lost = f"profile {name}: {what} before they were read"
+        tell_lost(lost, fails=self._asked.fails)
 
     # --- in executors ---------------------------------------------------------------------
 

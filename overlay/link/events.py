@@ -113,11 +113,12 @@ class SchemaAnswered:
 @dataclass(frozen=True, slots=True)
 class ArchiveRead:
     """The answer to ReadArchive with this key, ahead of all other events: whole lines, and where
-    the page ends, "" where nothing is behind it."""
+    the page ends, "" where nothing is behind it; ``damaged``: see answers.ArchivePage."""
 
     key: str
     lines: bytes
     next: str
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from overlay.archive_file import (
-    SUFFIXES,
     ArchivedMessage,
+    Gap,
     Member,
     Span,
     Summary,
@@ -21,6 +21,7 @@ from overlay.archive_file import (
     rank_of,
     rows_of_file,
     summary_of,
+    unnoted,
 )
 from registration.spark.archived_message import ARCHIVED
 from registration.spark.session import Session
@@ -28,22 +29,11 @@ from registration.spark.session import Session
 Frame: TypeAlias = Any
 Batch: TypeAlias = Any
 Slice: TypeAlias = tuple[str, list[Member] | None]
+Note: TypeAlias = Callable[[Gap], None]
 
 ARCHIVED_SCHEMA = "name string, message binary, media_type string, accepted bigint"
 _SLICE_BYTES = 4 * 1024 * 1024  # of a file, compressed, that a task reads
 _BATCH_ROWS = 1024
-
-
-def files_of(path: Path) -> list[Path]:
-    """The finished files of an archive by their names; ``path`` may be one of them."""
-    if not path.is_dir():
-        return [path]
-    return sorted(file for suffix in SUFFIXES for file in path.glob(f"[!.]*{suffix}"))
-
-
-def is_archive(path: Path) -> bool:
-    """Whether brokers have written finished files there, or this one."""
-    return path.name.endswith(SUFFIXES) or (path.is_dir() and bool(files_of(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +94,7 @@ class ArchiveFiles:
         return ArchiveFiles(tuple(found))
 
     def sample(
-        self, most: int, least: int | None = None, read: int = 0
+        self, most: int, least: int | None = None, read: int = 0, note: Note = unnoted
     ) -> list[ArchivedMessage] | None:
         """At most so many messages, each as likely as any other; None where the summaries have
         less than ``least`` (None: than ``most``).  ``read``: of small files, which have no sample,
@@ -116,7 +106,7 @@ class ArchiveFiles:
                 return None
             if not summary.sample:
                 read -= summary.messages
-                ranked += ((rank_of(r.source, r.number), r) for r in rows_of_file(path))
+                ranked += ((rank_of(r.source, r.number), r) for r in rows_of_file(path, note=note))
                 continue
             ranked += summary.sample
             # Messages of a higher rank may be missing.
@@ -125,9 +115,9 @@ class ArchiveFiles:
         chosen = sorted(known, key=itemgetter(0))[:most]  # a message may be in two files
         return [row for _, row in chosen] if len(chosen) >= (least or most) else None
 
-    def read_sample(self, most: int) -> list[ArchivedMessage]:
+    def read_sample(self, most: int, note: Note = unnoted) -> list[ArchivedMessage]:
         """The same of all files, read in this process."""
-        rows = (row for path, _ in self.files for row in rows_of_file(path))
+        rows = (row for path, _ in self.files for row in rows_of_file(path, note=note))
         return nsmallest(most, rows, key=lambda row: rank_of(row.source, row.number))
 
     def slices(self, wanted: Callable[[Mapping[str, Span]], bool] | None = None) -> list[Slice]:
@@ -135,11 +125,12 @@ class ArchiveFiles:
         messages by source."""
         return [part for path, summary in self.files for part in _slices(path, summary, wanted)]
 
-    def frame(self, session: Session) -> Frame:
-        """ARCHIVED of all messages; a task reads some members of one file."""
+    def frame(self, session: Session, note: Note = unnoted) -> Frame:
+        """ARCHIVED of all messages; a task reads some members of one file, and tells ``note`` of
+        those that are damaged."""
         slices = self.slices()
         count = max(1, len(slices))
-        return session.range(0, count, 1, count).mapInArrow(_reading(slices), ARCHIVED_SCHEMA)
+        return session.range(0, count, 1, count).mapInArrow(_reading(slices, note), ARCHIVED_SCHEMA)
 
 
 def _slices(
@@ -154,7 +145,7 @@ def _slices(
     for member in summary.members:
         if wanted is not None and not wanted(member.sources):
             continue
-        members.append(Member(member.start, member.length, {}))
+        members.append(member)
         if sum(one.length for one in members) >= _SLICE_BYTES:
             yield name, members
             members = []
@@ -162,20 +153,20 @@ def _slices(
         yield name, members
 
 
-def _reading(slices: Sequence[Slice]) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
+def _reading(slices: Sequence[Slice], note: Note) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
         for batch in batches:
             for (number,) in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if number < len(slices):
-                    yield from _batches(*slices[number])
+                for name, members in slices[number : number + 1]:
+                    yield from _batches(name, members, note)
 
     return run
 
 
-def _batches(name: str, members: list[Member] | None) -> Iterator[Batch]:
+def _batches(name: str, members: list[Member] | None, note: Note) -> Iterator[Batch]:
     rows: list[ArchivedMessage] = []
     try:
-        for row in rows_of_file(Path(name), members):
+        for row in rows_of_file(Path(name), members, note):
             rows.append(row)
             if len(rows) == _BATCH_ROWS:
                 yield _batch(rows)

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from formats.errors import DecodeError, MessageRefused
+from overlay.archive_file import Gap
 from overlay.routing.broadcast_tree import BroadcastTree
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.plan import Placer, Plan
@@ -83,24 +84,26 @@ class ProfileRecord:
 @dataclass(frozen=True, slots=True)
 class BacktestResult:
     """``days``: how many the archive covers, 0: it does not say; ``refused``: messages that could
-    not be read."""
+    not be read; ``gaps`` in the archive."""
 
     messages: int
     refused: int
     days: int
     records: dict[str, ProfileRecord]
+    gaps: list[Gap]
 
 
 def run_backtest(session: Session, job: BacktestJob, told: Told = nobody) -> BacktestResult:
     """ProfileRefused if one of the profiles is none; UnreadableData for the archive."""
     for text in job.profiles.values():
         parse_profile(text)
-    messages = read_messages(session, job.archive)
     names = list(job.profiles)
     schema = "profile int, count int, amounts array<long>, name string, result string"
     with steps_of(session, told) as steps:
         steps.begin(f"replaying the archive for {len(job.profiles):,} profiles")
+        messages = read_messages(session, job.archive, steps.noting())
         rows = messages.mapInArrow(steps.counted(_replay(job)), schema).collect()
+        gaps = steps.tell_gaps()
     records = {name: ProfileRecord(host=_host(job, text)) for name, text in job.profiles.items()}
     found = refused = 0
     days: set[int] = set()
@@ -117,7 +120,7 @@ def run_backtest(session: Session, job: BacktestJob, told: Told = nobody) -> Bac
         record.matches += count
         for key, amount in zip(_AMOUNTS, amounts, strict=True):
             setattr(record, key, getattr(record, key) + amount)
-    return BacktestResult(found, refused, len(days), records)
+    return BacktestResult(found, refused, len(days), records, gaps)
 
 
 def run_population_backtest(
@@ -128,15 +131,18 @@ def run_population_backtest(
     messages_max: int,
     out: str,
     told: Told = nobody,
-) -> tuple[int, int]:
-    """Writes ``profile``, ``matches`` and ``load`` as Parquet; (messages, profiles that matched).
+) -> tuple[int, int, list[Gap]]:
+    """Writes ``profile``, ``matches`` and ``load`` as Parquet; (messages, profiles that matched,
+    gaps in the archive).
 
     A load is half for being there and half for what is delivered: 1 on average.
     """
     functions = import_module("pyspark.sql.functions")
     with steps_of(session, told) as steps:
         steps.begin("reading sampled messages")
-        messages = read_sample(session, archive, messages_max, steps.counted).collect()
+        asked = steps.counted, steps.noting()
+        messages = read_sample(session, archive, messages_max, *asked).collect()
+        gaps = steps.tell_gaps()
         data = [(one, bytes(message), *others) for one, message, *others in messages]
         steps.begin(f"replaying {len(data):,} messages for each profile")
         counting = steps.counted(_count_matches(data))
@@ -150,7 +156,7 @@ def run_population_backtest(
             loads = counted.withColumn("load", 0.5 + 0.5 * share)
             steps.begin("writing the loads")
             loads.write.mode("overwrite").parquet(out)
-            return len(data), int(matching)
+            return len(data), int(matching), gaps
         finally:
             counted.unpersist()
 

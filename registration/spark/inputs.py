@@ -27,11 +27,11 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from formats.errors import Refusal
+from overlay.archive_file import files_of, is_archive, unnoted
 from registration.spark.archive_files import (
     ARCHIVED_SCHEMA,
     ArchiveFiles,
-    files_of,
-    is_archive,
+    Note,
 )
 from registration.spark.archived_message import ARCHIVED
 from registration.spark.progress import Batch, Run
@@ -104,10 +104,10 @@ def weighted(session: Session, profiles: Frame, path: str) -> Frame:
     return joined.select("profile", "text", functions.coalesce("weight", "load").alias("load"))
 
 
-def read_messages(session: Session, paths: Sequence[str]) -> Frame:
+def read_messages(session: Session, paths: Sequence[str], note: Note = unnoted) -> Frame:
     """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name) and
-    ``accepted`` (microseconds of the epoch, or null)."""
-    first, *others = (_read_archive(session, path) for path in paths)
+    ``accepted`` (microseconds of the epoch, or null); ``note`` is told of damaged archives."""
+    first, *others = (_read_archive(session, path, note) for path in paths)
     for other in others:
         first = first.unionByName(other)
     return first
@@ -118,6 +118,7 @@ def read_sample(
     archive: Sequence[str] | Frame,
     most: int,
     counted: Callable[[Run], Run] = lambda run: run,
+    note: Note = unnoted,
 ) -> Frame:
     """At most so many of the rows of ``read_messages`` of paths, or of a frame of messages, the
     same ones every time.
@@ -133,13 +134,13 @@ def read_sample(
         if all(is_archive(Path(path)) for path in archive):
             archives = ArchiveFiles.of([file for path in archive for file in files_of(Path(path))])
             is_near = is_here(session.sparkContext.master)
-            chosen = archives.sample(most, None if is_near else 1)
+            chosen = archives.sample(most, None if is_near else 1, note=note)
             if chosen is None and not is_near:
-                chosen = archives.read_sample(most)
+                chosen = archives.read_sample(most, note)
             if chosen is not None:
                 rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
                 return session.createDataFrame(rows, ARCHIVED_SCHEMA)
-        frame = read_messages(session, [_sampled(path, most) for path in archive])
+        frame = read_messages(session, [_sampled(path, most) for path in archive], note)
     ranked = frame.mapInArrow(counted(_lowest(most)), f"{ARCHIVED_SCHEMA}, rank bigint")
     return ranked.orderBy("rank").limit(most).drop("rank")
 
@@ -192,7 +193,7 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     return lines.where(functions.col("text") != "")
 
 
-def _read_archive(session: Session, path: str) -> Frame:
+def _read_archive(session: Session, path: str, note: Note) -> Frame:
     functions = import_module("pyspark.sql.functions")
     if path.startswith(_NETWORK):
         asked = urlsplit(path)
@@ -206,7 +207,7 @@ def _read_archive(session: Session, path: str) -> Frame:
     if _holds(path, ".parquet"):
         return archived_of(_checked(lambda: session.read.parquet(path), path), path)
     if is_archive(Path(path)):
-        return ArchiveFiles.of(files_of(Path(path))).frame(session)
+        return ArchiveFiles.of(files_of(Path(path))).frame(session, note)
     reader = session.read.format("binaryFile")
     if Path(path).is_dir():
         reader = reader.option("recursiveFileLookup", "true")

@@ -82,8 +82,9 @@ def _run(session: Session, job: PlanJob, steps: Steps) -> PlanResult:
         if job.archive != ():
             steps.begin("reading sampled messages")
             patterns = sorted({p for signature in known.signatures() for p in signature.patterns})
-            messages = read_sample(session, job.archive, job.samples, steps.counted)
+            messages = read_sample(session, job.archive, job.samples, steps.counted, steps.noting())
             values, messages_refused = read_samples(messages, patterns)
+            steps.tell_gaps()
         at_most = _at_most(job.schemas, have_none=job.have_none)
         evidence = Evidence(at_most, [(found, 1.0) for found in values], job.measured)
         options = replace(job.options, refused=refused_count)

@@ -11,6 +11,7 @@ Spark's page shows the step as the description of its jobs.
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,10 +21,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from overlay.archive_file import Gap
 from registration.spark.session import Session, SparkUnavailable, told_by
 
 Batch: TypeAlias = Any
 Run: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
+
+log = logging.getLogger(__name__)
 
 TOLD_SECONDS = 2.0
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
@@ -47,6 +51,16 @@ def nobody(progress: Progress) -> None:
     """Nobody is told."""
 
 
+class _Gaps:
+    """The gaps that tasks have found; a task that was run twice tells them twice."""
+
+    def zero(self, value: set[Gap]) -> set[Gap]:
+        return set()
+
+    def addInPlace(self, value1: set[Gap], value2: set[Gap]) -> set[Gap]:  # noqa: N802 - of Spark
+        return value1 | value2
+
+
 class Steps:
     """The steps of a job; ``told`` of each when it begins and while tasks of it end."""
 
@@ -54,6 +68,7 @@ class Steps:
         self._context = session.sparkContext
         self._told = told
         self._rows = self._context.accumulator(0)
+        self._gaps: Any = self._context.accumulator(set(), _Gaps())
         self._group = self._step = ""
         self._begun, self._rows_before = 0.0, 0
 
@@ -73,6 +88,18 @@ class Steps:
                 yield batch
 
         return lambda batches: run(counting(batches))
+
+    def noting(self) -> Callable[[Gap], None]:
+        """A function that tasks call for a gap in an archive."""
+        gaps = self._gaps
+        return lambda gap: gaps.add({gap})
+
+    def tell_gaps(self) -> list[Gap]:
+        """The gaps that tasks have found by now, each of which is logged."""
+        found = sorted(self._gaps.value, key=lambda gap: (gap.file, gap.start))
+        for gap in found:
+            log.warning("%s", gap)
+        return found
 
     def now(self) -> Progress:
         """Of the step that was begun last."""

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from overlay.archive_file import files_of
 from registration.queries.providers import Relation
 from registration.queries.query_plan import Scan
 from registration.queries.stopped import QueryStopped
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
 from registration.spark.function_runner import Work, table_function
 from registration.spark.parquet_rows import Piece, has_all, read_groups, row_groups
 from registration.spark.session import Session

@@ -18,6 +18,7 @@ from overlay.link.store import Store
 from overlay.link.store_head import head_file, read_head
 from registration.catalog_rebuild import marked
 from tests.onyx.networks import small_topology
+from tests.overlay.test_archive_file import file_of, message
 
 TEXT = b"for $x in //storm return $x"
 
@@ -32,6 +33,30 @@ def path(tmp_path: Path) -> Path:
         store.commit([Put("profile", "p007", b"of " + TEXT)])
         store.commit([Put("zone", "k", b"1")])
     return path
+
+
+def test_an_archive_is_read_to_its_last_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "onyx-B1-1.msgpack.zst"
+    whole = file_of([message(number) for number in range(30)])
+    path.write_bytes(whole)
+    assert main(["store", "verify", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}: whole, 1 files, 30 good messages\n"
+    path.write_bytes(whole[:9] + b"X" + whole[10:])
+    assert main(["store", "verify", str(tmp_path)]) == 74
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{tmp_path}: NOT whole, 1 files, 20 good messages"
+    assert said[1] == f"  {path.name}: 10 messages at byte 0 are damaged"
+    assert main(["store", "verify", str(path), "--json"]) == 74
+    found = json.loads(capsys.readouterr().out)
+    assert found == {
+        "archive": str(path),
+        "whole": False,
+        "files": 1,
+        "messages": 20,
+        "damaged": [f"{path.name}: 10 messages at byte 0 are damaged"],
+    }
 
 
 def damage(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 from pathlib import Path
@@ -15,6 +16,7 @@ from overlay.archive_file import (
     SAMPLED_MAX,
     UNSAMPLED_MAX,
     ArchivedMessage,
+    Gap,
     Summary,
     Summing,
     member_of,
@@ -112,6 +114,39 @@ def test_damage_costs_the_members_behind_it(seed: int) -> None:
     assert len(found) >= 10 * len(whole)
     summary = summary_of(io.BytesIO(bytes(data)))
     assert summary is None or summary.members == members
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_reader_is_told_of_each_message_that_it_does_not_get(seed: int, tmp_path: Path) -> None:
+    drawn = random.Random(seed)
+    rows = [message(n) for n in range(1, 51)]
+    data = bytearray(file_of(rows))
+    place = drawn.randrange(len(data))
+    if drawn.random() < 0.5:
+        data[place] ^= drawn.randrange(1, 256)
+    else:
+        del data[place:]
+    path = tmp_path / "a"
+    path.write_bytes(data)
+    gaps: list[Gap] = []
+    found = list(rows_of_file(path, note=gaps.append))
+    assert set(rows) >= set(found)
+    assert len(gaps) == 1, "a byte of a frame is in its sum, or it is the summary's"
+    (gap,) = gaps
+    if gap.messages is not None:
+        assert (gap.messages, len(found)) == (10, 40)
+        assert str(gap) == f"a: 10 messages at byte {gap.start:,} are damaged"
+    else:
+        assert str(gap) == f"a: cut off or damaged behind byte {gap.start:,}, with its summary"
+
+
+def test_lines_that_are_cut_off_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    lines = b"".join(message(n).line() for n in range(2_000))
+    path.write_bytes(gzip.compress(lines)[:-100])
+    gaps: list[Gap] = []
+    assert 0 < len(list(rows_of_file(path, note=gaps.append))) < 2_000
+    assert [gap.messages for gap in gaps] == [None]
 
 
 def test_a_file_without_a_summary_or_of_something_else_has_none() -> None:

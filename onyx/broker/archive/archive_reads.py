@@ -41,7 +41,7 @@ class ArchiveReads(Part):
 
     def _answered(self, event: ArchiveRead) -> bool:
         connection, request = self._waiting.pop(event.key)
-        result = ArchivePage(event.lines, event.next).result()
+        result = ArchivePage(event.lines, event.next, event.damaged).result()
         self._links.reply(connection, Response(request, ok=True, result=result))
         return True
 

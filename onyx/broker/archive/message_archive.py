@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import SEEK_END
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, NamedTuple
@@ -33,13 +34,17 @@ from overlay.archive_file import (
     SUFFIX,
     SUFFIXES,
     ArchivedMessage,
-    Summary,
+    Gap,
+    Member,
+    Span,
     Summing,
+    member_at,
     member_of,
     old_rows_of,
     packed,
     rows_of,
     summary_of,
+    unnoted,
     whole_members,
 )
 from overlay.link.events import ArchiveMessage, ArchiveRead, ReadArchive
@@ -62,7 +67,15 @@ from overlay.statistics import Archive
 # Everything here blocks, and raises OSError; message_archive.py calls it from a thread.
 
 
+class Written(NamedTuple):
+    """The file that is being written, "" for none, and its members up to now."""
+
+    name: str
+    members: list[Member]
+
+
 PART_SUFFIX = ".part"
+_NOTHING = Written("", [])
 _DAY_SECONDS = 86_400.0
 _GZIP_BEGINS = b"\x1f\x8b"
 
@@ -132,6 +145,11 @@ class ArchiveSegments:
             os.close(file)
             self._finish(self._part, self._summing)
             self._count()
+
+    @property
+    def written(self) -> Written:
+        """The segment that is being written."""
+        return _NOTHING if self._file is None else Written(self._part.name, self._summing.members)
 
     def sizes(self) -> tuple[int, int]:
         """Files that are finished, and bytes of all."""
@@ -230,7 +248,9 @@ def _cut_back(part: Path) -> Summing | None:
             if not is_old:
                 summing.add(member.end - end, map(packed, rows_of(member.data)))
             end = member.end
-    if end < part.stat().st_size:
+    lost = part.stat().st_size - end
+    if lost:
+        log.warning("archive: %s: its last %d bytes are half a member, or damaged", part.name, lost)
         os.truncate(part, end)
     return None if is_old else summing
 
@@ -264,22 +284,24 @@ class _Segment(NamedTuple):
     path: Path
 
 
-def read_page(directory: Path, broker: str, asked: ReadArchive) -> ArchiveRead:
+def read_page(directory: Path, broker: str, asked: ReadArchive, written: Written) -> ArchiveRead:
     """OSError.  A segment that goes meanwhile is as one that has gone before."""
     number, offset = _place(asked.after)
     found: list[bytes] = []
+    damaged: list[Gap] = []
     size = read = 0
     for segment in _segments(directory, broker, asked):
         if segment.number < number:
             continue
         start = offset if segment.number == number else 0
-        for end, length, lines in _members(segment.path, start, asked):
+        for end, length, lines in _members(segment.path, start, asked, written, damaged.append):
             found += lines
             size += sum(map(len, lines))
             read += length
             if size >= FOUND_BYTES_MAX or read >= READ_BYTES_MAX:
-                return ArchiveRead(asked.key, b"".join(found), f"{segment.number}:{end}")
-    return ArchiveRead(asked.key, b"".join(found), "")
+                place = f"{segment.number}:{end}"
+                return ArchiveRead(asked.key, b"".join(found), place, tuple(map(str, damaged)))
+    return ArchiveRead(asked.key, b"".join(found), "", tuple(map(str, damaged)))
 
 
 def _place(after: str) -> tuple[int, int]:
@@ -314,34 +336,60 @@ def _open(path: Path) -> BinaryIO | None:
     return None
 
 
-def _members(path: Path, start: int, asked: ReadArchive) -> Iterator[tuple[int, int, list[bytes]]]:
-    """(where it ends, its length, the lines that are asked for) of each whole member behind a
-    place; a member is passed over where the summary tells that it has none of these."""
+def _members(
+    path: Path,
+    start: int,
+    asked: ReadArchive,
+    written: Written,
+    note: Callable[[Gap], None],
+) -> Iterator[tuple[int, int, list[bytes]]]:
+    """(where it ends, its length, the lines that are asked for) of each member behind a place; a
+    member is passed over where the summary tells that it has none of these.  ``note`` is told of
+    those that are damaged."""
     file = _open(path)
     if file is None:
         return
     with file:
+        name = Path(file.name).name
         is_old = file.read(2) == _GZIP_BEGINS
-        ends = {} if is_old else _without(summary_of(file), asked)
-        while True:
-            while start in ends:
-                start = ends[start]
-            file.seek(start)
-            whole = next(whole_members(file, is_old=is_old), None)
-            if whole is None:
-                return
-            yield whole.end, whole.end - start, _lines(whole.data, asked, is_old=is_old)
-            start = whole.end
+        summary = None if is_old else summary_of(file)
+        if summary is None and name != written.name:
+            is_finished = not name.endswith(PART_SUFFIX)
+            told = note if is_finished else unnoted
+            yield from _to_the_damage(file, name, start, asked, told, is_old=is_old)
+            return
+        for member in written.members if summary is None else summary.members:
+            span = member.sources.get(asked.source)
+            if member.start < start or span is None or not _is_in(span, asked):
+                continue
+            data, lines = member_at(file, member), []
+            if data is None:
+                note(Gap(name, member.start, span.messages))
+            else:
+                lines = _lines(data, asked, is_old=False)
+            yield member.start + member.length, member.length, lines
 
 
-def _without(summary: Summary | None, asked: ReadArchive) -> dict[int, int]:
-    """Where the members begin and end in which nothing is asked for."""
-    ends = {}
-    for member in () if summary is None else summary.members:
-        span = member.sources.get(asked.source)
-        if span is None or span.until < asked.since * 1e6 or span.since >= asked.until * 1e6:
-            ends[member.start] = member.start + member.length
-    return ends
+def _is_in(span: Span, asked: ReadArchive) -> bool:
+    return span.until >= asked.since * 1e6 and span.since < asked.until * 1e6
+
+
+def _to_the_damage(
+    file: BinaryIO,
+    name: str,
+    start: int,
+    asked: ReadArchive,
+    note: Callable[[Gap], None],
+    *,
+    is_old: bool,
+) -> Iterator[tuple[int, int, list[bytes]]]:
+    """The same of a file that does not tell where its members are."""
+    file.seek(start)
+    for whole in whole_members(file, is_old=is_old):
+        yield whole.end, whole.end - start, _lines(whole.data, asked, is_old=is_old)
+        start = whole.end
+    if not is_old or start < file.seek(0, SEEK_END):
+        note(Gap(name, start))
 
 
 def _lines(data: bytes, asked: ReadArchive, *, is_old: bool) -> list[bytes]:
@@ -393,7 +441,7 @@ class MessageArchive:
     def read(self, asked: ReadArchive) -> ArchiveRead:
         """A page of what is on disk; blocks.  Of what cannot be read nothing is there."""
         try:
-            return read_page(self._directory, self._broker, asked)
+            return read_page(self._directory, self._broker, asked, self._segments.written)
         except (OSError, ValueError) as error:
             log.warning("archive: a page cannot be read: %s", error)
             return ArchiveRead(asked.key, b"", "")

@@ -7,9 +7,9 @@ const $ = (id) => document.getElementById(id);
 const button = $("replay");
 let running = null; // its path
 
-function show({ state, share, messages, matches, results, bytes, unread, given_up: givenUp, last, samples, failure }) {
+function show({ state, share, messages, matches, results, bytes, unread, given_up: givenUp, last, samples, damaged, failure }) {
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
-  const also = [unread && `${count(unread, "message")} could not be read`, givenUp && `${count(givenUp, "message")} took too much`];
+  const also = [unread && `${count(unread, "message")} could not be read`, givenUp && `${count(givenUp, "message")} took too much`, ...damaged];
   const far = state === "running" && last ? `, as far as ${last.slice(0, 19).replace("T", " ")}` : "";
   const found = `${matches.toLocaleString("en")} of ${count(messages, "message")} match${far}: ${count(results, "result")}, ${count(bytes, "byte")}`;
   $("share").value = share;

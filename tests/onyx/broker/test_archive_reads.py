@@ -103,6 +103,48 @@ def test_what_is_gone_or_damaged_is_passed_over(archive: MessageArchive, tmp_pat
         assert page.lines.count(b"\n") in (0, len(numbers))
 
 
+def damage(path: Path) -> None:
+    """The first member is another, and no longer whole."""
+    data = bytearray(path.read_bytes())
+    data[20] ^= 255
+    path.write_bytes(data)
+
+
+def test_each_page_tells_of_the_messages_that_it_lacks(
+    archive: MessageArchive, tmp_path: Path
+) -> None:
+    _, second, third, *_ = sorted((tmp_path / "news").glob("onyx-*"))
+    (written,) = (tmp_path / "news").glob(".onyx-*.part")
+    assert archive.read(ReadArchive("1", "s1", 0, 1e14, "")).damaged == ()
+    damage(second)
+    third.write_bytes(third.read_bytes()[:-9])
+    damage(written)
+    page = archive.read(ReadArchive("1", "s1", 0, 1e14, ""))
+    numbers = [json.loads(line)["number"] for line in page.lines.splitlines()]
+    lost = sorted(set(range(1, 101)) - set(numbers))
+    assert len(lost) == 2, "one in the second, one in the file that is being written"
+    in_second, in_third, in_written = page.damaged
+    assert in_second == f"{second.name}: 1 messages at byte 0 are damaged"
+    assert in_third.startswith(f"{third.name}: cut off or damaged behind byte ")
+    assert in_written == f"{written.name}: 1 messages at byte 0 are damaged"
+    assert archive.read(ReadArchive("1", "s1", 0, BEGAN + 50, "")).damaged == ()
+
+
+def test_a_segment_that_is_cut_back_is_told_in_the_log(
+    archive: MessageArchive, tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    (written,) = (tmp_path / "news").glob(".onyx-*.part")
+    size = written.stat().st_size
+    with written.open("ab") as file:
+        file.write(b"half a member")
+    again = MessageArchive("B1", options(tmp_path / "news", days_max=1e4), clock)
+    again.write_waiting()
+    (said,) = caplog.messages
+    assert said == f"archive: {written.name}: its last 13 bytes are half a member, or damaged"
+    assert read(again) == list(range(1, 101))
+    assert size
+
+
 def test_segments_of_an_earlier_release_are_read_as_well(
     archive: MessageArchive, tmp_path: Path
 ) -> None:
@@ -157,7 +199,7 @@ def test_who_may_read_gets_pages_and_nobody_else_has_any_read() -> None:
         assert peer.ask("archive.read", source=source, since=7, after="1:9") is None
         assert setting.answer(b'{"n": 1}\n', "2:9").source == source
         answer = peer.all(Response)[-1]
-        assert answer.ok and answer.result == {"lines": b'{"n": 1}\n', "next": "2:9"}
+        assert answer.ok and answer.result == {"lines": b'{"n": 1}\n', "next": "2:9", "damaged": []}
     assert refused(ann.ask("archive.read", source="s2")) == "not-authorised"
     operator = setting.client("operator/root")
     assert operator.ask("archive.read", source="s1") is None

@@ -17,11 +17,11 @@ from onyx.metadata.network_feed import N_TRIPLES
 from onyx.queries import Catalog
 from overlay.answers import SourceInfo
 from overlay.archive import ArchiveOptions
-from overlay.archive_file import ArchivedMessage, packed
+from overlay.archive_file import ArchivedMessage, files_of, packed
 from overlay.topology import parse_topology
 from registration.metadata.network_facts import SCHEMA, ArchiveFacts, NetworkFacts, SchemaFacts
 from registration.metadata.provider import Outcome
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
 from tests.onyx.networks import small_topology_text
 
 XSD = b"""<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:nitf">

@@ -12,10 +12,10 @@ from pyoxigraph import RdfFormat, parse
 
 from onyx.queries.learning import Estimates, Observation
 from onyx.queries.planning import plan_query
-from overlay.archive_file import SUFFIX, ArchivedMessage, rank_of
+from overlay.archive_file import SUFFIX, ArchivedMessage, files_of, rank_of
 from registration.queries.providers import Column, CycleProvider, Market, Relation
 from registration.queries.query_plan import Figures, Fragment, Receive, Scan
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
 from tests.overlay.test_archive_file import file_of, message
 
 MESSAGES = 3_000

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql.types import (
     BooleanType,
     IntegerType,
@@ -61,6 +62,16 @@ def test_what_an_archive_has_is_filtered_with_all_its_columns(read: Any) -> None
     assert frame.columns == ["source", "number", "time", "media_type", "profiles", "error"]
     (row,) = (row for row in frame.collect() if row.profiles)
     assert (row.source, row.number, row.media_type, row.profiles) == ("s2", 7, "", ["ann"])
+
+
+def test_a_query_fails_on_damaged_messages_unless_it_may_go_on(spark: Any, tmp_path: Path) -> None:
+    whole = file_of(MESSAGES)
+    path = tmp_path / f"onyx-B1-1{SUFFIX}"
+    path.write_bytes(whole[:20] + bytes([whole[20] ^ 255]) + whole[21:])
+    read = spark.read.format("onyx").option("archive", str(tmp_path))
+    with pytest.raises(PySparkException, match=f"{path.name}: 10 messages at byte 0 are damaged"):
+        read.load().count()
+    assert read.option("failOnDataLoss", "false").load().count() == len(MESSAGES) - 10
 
 
 def test_options_choose_sources_and_times_and_filters_of_spark_the_rest(read: Any) -> None:

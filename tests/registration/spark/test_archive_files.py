@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from overlay.archive_file import SUFFIX, UNSAMPLED_MAX, rank_of, rows_of_file
+from overlay.archive_file import SUFFIX, UNSAMPLED_MAX, Gap, files_of, rank_of, rows_of_file
 from registration.spark import archive_files
-from registration.spark.archive_files import ArchiveFiles, files_of
+from registration.spark.archive_files import ArchiveFiles
+from registration.spark.backtest_job import BacktestJob, run_backtest
 from registration.spark.inputs import read_messages, read_sample
 from tests.overlay.test_archive_file import file_of, message
 
@@ -65,6 +66,22 @@ def test_a_damaged_summary_costs_the_counts_and_no_message(news: Path) -> None:
     assert archives.sample(10) is None
     assert archives.slices() == [(str(first), None)]
     assert len(list(rows_of_file(first))) == MANY
+
+
+def test_a_backtest_tells_of_the_messages_that_are_damaged(
+    news: Path, spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = files_of(news)
+    data = bytearray(first.read_bytes())
+    data[20] ^= 255
+    first.write_bytes(data)
+    second.write_bytes(second.read_bytes()[:-1])
+    result = run_backtest(spark, BacktestJob({"p": "/m"}, (str(news),)))
+    assert result.messages == result.records["p"].matches == 2 * MANY - 500
+    in_first, in_second = result.gaps
+    assert in_first == Gap(first.name, 0, 500)
+    assert (in_second.file, in_second.messages) == (second.name, None)
+    assert [str(gap) for gap in result.gaps] == caplog.messages
 
 
 def test_samples_are_bounded_whatever_the_summaries_have(news: Path, spark: Any) -> None:
