@@ -174,6 +174,7 @@ cpdef enum:
     SPACED = 4  # and one of words.Spacing: in a text that is spaced so
     CASELESS = 8
     INTEGER = 16  # of the number that a column is
+    PROGRAM = 17  # of the text that it is
 
 
 @cython.final
@@ -381,6 +382,8 @@ cdef class TextTests:
     cdef int _last_set
     cdef set _wanted
     cdef public object integers
+    cdef dict _programs
+    cdef public long long cost
     cdef int[::1] found
     cdef int[::1] _seen
     cdef unsigned char[::1] _spaced

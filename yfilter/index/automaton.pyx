@@ -5,6 +5,7 @@ names.  LazyStates are sets of trie nodes with their transitions (StateTable, St
 that they accept (AcceptLists, SecondAccess), in generations within a bound of memory.
 """
 
+import json
 import struct
 from array import array
 from typing import NamedTuple, Protocol, TypeAlias, cast
@@ -13,6 +14,7 @@ from formats.names import QualifiedName
 from yfilter.index.columns import doubles, grown, ints, longs, octets, touch
 from yfilter.index.pattern_set import PatternSet
 from yfilter.index.pattern_texts import NO_TEXTS, PatternTexts, pattern_in, texts_of
+from yfilter.index.text_programs import STEPS, described as program_described
 from yfilter.language.numbers import number_text
 from yfilter.language.patterns import compile_pattern
 from yfilter.language.query_ast import ANY, Expression, NameTest
@@ -21,7 +23,7 @@ from yfilter.language.words import (
     NOWHERE, SPACED_OCTETS, WORD_FUNCTIONS, described, needles_of, spaced,
 )
 
-from libc.string cimport memset
+from libc.string cimport memcmp, memcpy, memset
 
 from yfilter.index.value_hash cimport value_hash
 
@@ -1099,6 +1101,8 @@ cdef class AtomTable:
             return f"= {number_text(number)}"
         if key[:1] == b"\xfe" and key[1] == INTEGER:
             return f"by its value: {key[2:].decode()}"
+        if key[:1] == b"\xfe" and key[1] == PROGRAM:
+            return f"by its text: {program_described(key[2:].decode())}"
         if key[:1] == b"\xfe" and key[1] == MATCHES:
             pattern, flags = pattern_in(key[2:].decode())
             return f'matches "{pattern}"{f" {flags}" if flags else ""}'
@@ -1935,7 +1939,8 @@ cdef inline size_t _address(name) noexcept:
 # number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
 # their own, from its spaces.  A regular expression stands in the trie by the texts that it needs
 # (pattern_texts.py); all of which one is found there, and those that need none, are searched for at
-# once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py).
+# once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py), and of a text
+# those that differ in the constants of functions on it (text_programs.py).
 
 
 cdef enum:
@@ -1957,6 +1962,8 @@ cdef class TextTests:
         self._last_set = 0
         self._wanted: set[int] = set()
         self.integers: object | None = None  # see number_tests.py
+        self._programs: dict[int, TextPrograms] = {}  # by attribute
+        self.cost = 0  # of the programs that ``find`` ran last, in visits
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
         self._spaced = octets(256)
@@ -1967,6 +1974,11 @@ cdef class TextTests:
         """A test that is not there yet."""
         if key[1] == INTEGER:
             self.integers.add(attribute, key[2:].decode(), atom)
+            self._queries[attribute, key] = atom
+        elif key[1] == PROGRAM:
+            if attribute not in self._programs:
+                self._programs[attribute] = TextPrograms()
+            (<TextPrograms> self._programs[attribute]).add(atom, key[2:].decode())
             self._queries[attribute, key] = atom
         elif key[1] == MATCHES:
             self._add_pattern(attribute, key, atom)
@@ -2012,6 +2024,10 @@ cdef class TextTests:
         if key[1] == INTEGER:
             self.integers.remove(attribute, known)
             return 0
+        if key[1] == PROGRAM:
+            if (<TextPrograms> self._programs[attribute]).remove(known) == 0:
+                del self._programs[attribute]
+            return 0
         if key[1] != MATCHES:
             for query in [known] if isinstance(known, int) else known:
                 self._trie.remove_query(query)
@@ -2034,10 +2050,15 @@ cdef class TextTests:
         cdef int node, kind, length
         cdef bint at_words
         self._count = 0
+        self.cost = 0
         if self._search == _SEARCHES_MAX:
             self._seen = ints(len(self._seen))
             self._search = 0
         self._search += 1
+        if self._programs:
+            programs = self._programs.get(attribute)
+            if programs is not None:
+                self.cost = (<TextPrograms> programs).run(values[first:last].decode(), self)
         if self._patterns:
             number = self._patterns.get((attribute, NO_TEXTS))
             if number is not None:
@@ -2135,6 +2156,294 @@ cdef class TextTests:
         self.found[self._count] = atom
         self._count += 1
         return 0
+
+
+# -------------------------------------------------------------------------------------------------
+# TextPrograms: conditions on one text, each by functions of it with constants of its own.
+#
+# A program is a row of steps, and a test (text_programs.py has their names and constants)::
+#
+#     atom, steps    for each step, and the test   its number in STEPS   two constants
+#
+# Each constant is its place and its length in ``_letters``, or a number and 0.  One without steps
+# takes those of the program before it, which are equal.  A text is the characters of a string, at
+# one place or the other of ``_work``; a step leaves a part of it, or writes another one.
+
+cdef extern from "Python.h":
+    Py_UCS4* PyUnicode_AsUCS4(object text, Py_UCS4* into, Py_ssize_t size, int ends) except NULL
+
+cdef enum:
+    _TRANSLATE, _KEEP, _BEFORE, _AFTER, _CONCAT, _SUBSTRING, _LAST, _NORMALIZE, _REPLACE, _TOKENIZE
+    _EQUAL, _CONTAINS, _STARTS, _ENDS, _LENGTH
+    _STEP_WIDTH = 5
+    _CHARACTERS_A_VISIT = 32
+
+
+cdef class TextPrograms:
+    """``add`` and ``remove`` programs by their atoms; ``run`` them on a text."""
+
+    cdef dict _texts
+    cdef int[::1] _rows
+    cdef unsigned int[::1] _letters, _work
+    cdef const unsigned int* _now
+    cdef unsigned long long _now_has
+    cdef int _count, _added, _size
+    cdef long long _cost
+    cdef bint _is_made
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._rows = ints(1)
+        self._letters = self._work = array("I", [0])
+        self._count = 0  # of the numbers in ``_rows``
+        self._added = 0  # characters to a text, at most
+        self._is_made = False
+
+    cdef int add(self, int atom, str program) except -1:
+        self._texts[atom] = program
+        self._is_made = False
+        return 0
+
+    cdef int remove(self, int atom) except -1:
+        """How many are left."""
+        del self._texts[atom]
+        self._is_made = False
+        return len(self._texts)
+
+    cdef int _make(self) except -1:
+        letters = array("I", [0])
+        rows: list[int] = []
+        known: list[object] = []
+        self._added = 0
+        for program, atom in sorted((program, atom) for atom, program in self._texts.items()):
+            *steps, last = json.loads(program)
+            before = [] if steps == known else steps
+            known = steps
+            rows += (atom, len(before))
+            added = 0
+            for name, *constants in (*before, last):
+                rows.append(STEPS[name])
+                if name == "concat":
+                    added += sum(map(len, constants))
+                for constant in constants:
+                    if isinstance(constant, int):
+                        rows += (constant, 0)
+                    else:
+                        rows += (len(letters), len(constant))
+                        letters.extend(map(ord, constant))
+            self._added = max(self._added, added)
+        self._letters = letters
+        self._rows = array("i", rows)
+        self._count = len(rows)
+        self._is_made = True
+        return 0
+
+    cdef long long run(self, str text, TextTests tests) except -1:
+        """Emit the atoms of those that hold; the visits that this counts for."""
+        cdef int size = len(text)
+        cdef int room, steps
+        cdef int at = 0
+        cdef unsigned int* whole
+        cdef unsigned long long has
+        if not self._is_made:
+            self._make()
+        room = size + self._added + 1
+        if size + 2 * room > len(self._work):
+            self._work = array("I", bytes(8 * (size + 2 * room)))
+        whole = &self._work[0]
+        PyUnicode_AsUCS4(text, <Py_UCS4*> whole, len(self._work), 0)
+        has = _bits_of(whole, size)
+        self._cost = 0
+        while at < self._count:
+            steps = self._rows[at + 1]
+            if steps:
+                self._now, self._size, self._now_has = whole, size, has
+                self._take(at + 2, steps, whole + size, whole + size + room)
+            if self._holds(at + 2 + steps * _STEP_WIDTH):
+                tests._emit(self._rows[at])
+            at += 2 + (steps + 1) * _STEP_WIDTH
+        return 1 + self._cost // _CHARACTERS_A_VISIT
+
+    cdef bint _holds(self, int at) noexcept:
+        """Whether a test holds of the text that the steps have left."""
+        cdef int first = self._rows[at + 1]
+        cdef int length = self._rows[at + 2]
+        cdef int step = self._rows[at]
+        cdef int size = self._size
+        cdef const unsigned int* now = self._now
+        cdef const unsigned int* text
+        self._cost += 1
+        if step == _LENGTH:
+            return first <= size <= self._rows[at + 3]
+        text = &self._letters[0] + first
+        if step == _EQUAL:
+            return size == length and memcmp(now, text, 4 * size) == 0
+        if step == _STARTS:
+            return size >= length and memcmp(now, text, 4 * length) == 0
+        if step == _ENDS:
+            return size >= length and memcmp(now + (size - length), text, 4 * length) == 0
+        if _bits_of(text, length) & ~self._now_has:
+            return False
+        self._cost += size
+        return _place_in(now, size, text, length) >= 0
+
+    cdef int _take(self, int at, int steps, unsigned int* into, unsigned int* other) noexcept:
+        """Take the steps of a program, from its first number on."""
+        cdef const unsigned int* now = self._now
+        cdef const unsigned int* one
+        cdef const unsigned int* two
+        cdef int size = self._size
+        cdef unsigned long long letters = self._now_has
+        cdef unsigned long long asked
+        cdef int step, first, second, length, second_length, place
+        cdef int _i
+        for _i in range(steps):
+            step = self._rows[at]
+            first, length = self._rows[at + 1], self._rows[at + 2]
+            second, second_length = self._rows[at + 3], self._rows[at + 4]
+            at += _STEP_WIDTH
+            self._cost += size + 1
+            if step == _SUBSTRING:
+                first = min(first, size)
+                now, size = now + first, max(min(second, size) - first, 0)
+                continue
+            if step == _LAST:
+                first = min(first, size)
+                now, size = now + (size - first), first
+                continue
+            one, two = &self._letters[0] + first, &self._letters[0] + second
+            # PERF: most constants have a letter that the text has not.
+            asked = _bits_of(one, length)
+            if step == _CONCAT or step == _NORMALIZE:
+                letters |= asked | _bits_of(two, second_length) | 1ULL << 32
+            elif not asked & letters if step == _TRANSLATE else asked & ~letters and step != _KEEP:
+                if step == _TOKENIZE:
+                    size = size > 0
+                elif step == _BEFORE or step == _AFTER:
+                    size = 0
+                continue
+            if step == _BEFORE:
+                size = max(_place_in(now, size, one, length), 0)
+                continue
+            if step == _AFTER:
+                place = _place_in(now, size, one, length)
+                now, size = now + (place + length), size - place - length if place >= 0 else 0
+                continue
+            if step == _TOKENIZE:  # how many there are, in the place of a length
+                length = _replaced(now, size, one, length, NULL, length + 1, NULL) - size
+                size = length + 1 if size else 0
+                continue
+            if step == _NORMALIZE:
+                length = _normalized(now, size, into)
+            elif step == _REPLACE:
+                letters |= _bits_of(two, second_length)
+                length = _replaced(now, size, one, length, two, second_length, into)
+            elif step == _CONCAT:
+                memcpy(into, one, 4 * length)
+                memcpy(into + length, now, 4 * size)
+                memcpy(into + length + size, two, 4 * second_length)
+                length += size + second_length
+            else:
+                self._cost += <long long> size * length
+                if step == _KEEP:
+                    length = _kept(now, size, one, length, into)
+                else:
+                    letters |= _bits_of(two, second_length)
+                    length = _translated(now, size, one, length, two, second_length, into)
+            now, size = into, length
+            into, other = other, into
+        self._now, self._size, self._now_has = now, size, letters
+        return 0
+
+
+# Each writes a text from another one, and gives its size.
+
+cdef int _normalized(const unsigned int* text, int size, unsigned int* into) noexcept nogil:
+    cdef int written = 0
+    cdef int i
+    for i in range(size):
+        if text[i] != 32 and text[i] != 9 and text[i] != 10 and text[i] != 13:
+            into[written] = text[i]
+            written += 1
+        elif written and into[written - 1] != 32:
+            into[written] = 32
+            written += 1
+    return written - 1 if written and into[written - 1] == 32 else written
+
+
+cdef inline unsigned long long _bits_of(const unsigned int* letters, int count) noexcept nogil:
+    """A bit for each, by which most others are told apart from them."""
+    cdef unsigned long long bits = 0
+    cdef int i
+    for i in range(count):
+        bits |= 1ULL << (letters[i] & 63)
+    return bits
+
+
+cdef int _kept(
+    const unsigned int* text, int size, const unsigned int* letters, int count, unsigned int* into
+) noexcept nogil:
+    cdef unsigned long long bits = _bits_of(letters, count)
+    cdef int written = 0
+    cdef int i
+    for i in range(size):
+        if bits >> (text[i] & 63) & 1 and _place_in(letters, count, text + i, 1) >= 0:
+            into[written] = text[i]
+            written += 1
+    return written
+
+
+cdef int _translated(
+    const unsigned int* text, int size, const unsigned int* old, int count,
+    const unsigned int* new, int new_count, unsigned int* into
+) noexcept nogil:
+    cdef unsigned long long bits = _bits_of(old, count)
+    cdef int written = 0
+    cdef int i, place
+    for i in range(size):
+        place = _place_in(old, count, text + i, 1) if bits >> (text[i] & 63) & 1 else -1
+        if place < new_count:
+            into[written] = text[i] if place < 0 else new[place]
+            written += 1
+    return written
+
+
+cdef int _replaced(
+    const unsigned int* text, int size, const unsigned int* part, int length,
+    const unsigned int* other, int other_length, unsigned int* into
+) noexcept nogil:
+    """With another text in the place of each part; nothing is written where that is NULL."""
+    cdef int written = 0
+    cdef int place
+    while True:
+        place = _place_in(text, size, part, length)
+        if place < 0:
+            break
+        if into != NULL:
+            memcpy(into + written, text, 4 * place)
+            memcpy(into + written + place, other, 4 * other_length)
+        written += place + other_length
+        text, size = text + place + length, size - place - length
+    if into != NULL:
+        memcpy(into + written, text, 4 * size)
+    return written + size
+
+
+cdef inline int _place_in(
+    const unsigned int* text, int size, const unsigned int* part, int length
+) noexcept nogil:
+    """Where a part is first in a text; -1 if it is not there."""
+    cdef int i, j
+    if length == 0:
+        return 0
+    for i in range(size - length + 1):
+        if text[i] == part[0]:
+            for j in range(1, length):
+                if text[i + j] != part[j]:
+                    break
+            else:
+                return i
+    return -1
 
 
 # -------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from yfilter.index.automaton import Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.index.pattern_texts import pattern_test
 from yfilter.index.target_groups import TargetGroups
+from yfilter.index.text_programs import about_text
 from yfilter.language.atoms import cast
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
 from yfilter.language.numbers import as_double, is_exact
@@ -35,10 +36,10 @@ from yfilter.index.automaton cimport (
     GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL,
     LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND,
     LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED,
-    MODE_ON_PATH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, QUICK_WIDTH,
+    MODE_ON_PATH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, PROGRAM, QUICK_WIDTH,
     RANGES, RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
     SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
-    SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
+    SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
     WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool, StateRow, SubscriberRuns,
     SymbolTable, TextTests, Trie, edge_bit,
 )
@@ -761,6 +762,7 @@ cdef class DerivedColumns:
                 view._add_own(element, atom)
         if atoms.tests[attribute] > 0:
             count = self._text_tests.find(attribute, octets, first, last)
+            self.operators.visits += self._text_tests.cost
             for i in range(count):
                 view._add_own(element, self._text_tests.found[i])
         if may_be_number and view._has_numbers(attribute):
@@ -2822,6 +2824,10 @@ cpdef enum:
     # In a recipe, before the kind of a condition on a column.
     COMPUTED = 12
 
+cdef enum:
+    _COMMON_MIN = 64  # conditions on a value that has a column
+    _ASKED_MAX = 1 << 16
+
 
 # The constants of a recipe: words, keys of text tests, and fillers of verified conditions.
 Constant: TypeAlias = Word | bytes | Callable[[tuple[Word, ...]], Expression]
@@ -2859,6 +2865,7 @@ cdef class Draft:
     cdef int _at
     cdef list _constants
     cdef tuple _words
+    cdef dict _asked
 
     def __init__(self, symbols: SymbolTable) -> None:
         self._step_rows = self._condition_rows = ints(1)
@@ -2874,6 +2881,8 @@ cdef class Draft:
         self._at = 0
         self._constants: list[Constant] = []
         self._words: tuple[Word, ...] = ()
+        # How many programs there are in place of a column, and the first value of each form.
+        self._asked: dict[object, object] = {}
 
     cpdef int fill(self, list ways) except -1:
         """The ways of a query, whose symbols and attributes are held from now on."""
@@ -2978,6 +2987,14 @@ cdef class Draft:
         cdef int value = len(self.values)
         cdef int condition
         column, test, constant = self._constants[place](self._words)
+        if test == "text":
+            test, relation, constant = constant
+            about = self._about_text(self._constants[place], column, test, relation, constant)
+            if about is not None:
+                column, constant, program, _ = about
+                if constant is None:
+                    constant = bytes((TEXT_TEST, PROGRAM)) + program.encode()
+                items, test, kind = FIRST_ITEM, "", CHECK_ATOM | kind & CHECK_NOT
         if test == "contains":
             source = FunctionCall(test, (column, Literal(constant))).token_source()
             if source is not None:
@@ -2990,7 +3007,7 @@ cdef class Draft:
         elif test == "lang":
             test, constant = "starts-with", f"{constant.lower()}-" if constant else ""
         if EACH_DATE <= items < GREATEST_ITEM:
-            constant = moment_of(constant, items)
+            constant = moment_of(constant, items) if isinstance(constant, str) else constant
         elif test and test != "number" and constant is not None:
             constant = test_key(test, constant)
         if isinstance(constant, (int, float, Decimal)) and not is_exact(constant):
@@ -3009,6 +3026,22 @@ cdef class Draft:
             column = Column(items, column)
         self.conditions[condition].a = self._symbols.acquire_attribute(column)
         return condition
+
+    cdef object _about_text(self, form, value, test, relation, constant):
+        """A condition said of a text in its value; None where the value is that of many profiles,
+        computed once for all of them: one asked for often, or the first of its form."""
+        about = about_text(value, test, relation, constant)
+        if about is None or about.constant is not None:
+            return about
+        if len(self._asked) >= _ASKED_MAX:
+            self._asked.clear()
+        asked = self._asked.get(value, 0)
+        if asked == _COMMON_MIN:
+            return None
+        if not about.is_dear and self._asked.setdefault(form, value) == value:
+            return None
+        self._asked[value] = asked + 1
+        return about
 
     cdef int verify(self, int condition) except -1:
         """Have a condition on a column verified as an expression, and not looked up."""

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from math import ceil, floor, isfinite
+from math import ceil, floor, inf, isfinite
 from typing import NamedTuple
 
 from yfilter.index.automaton import TEXT_TESTS
 from yfilter.index.candidates import RANK, RANKS_MAX
-from yfilter.index.number_tests import DOUBLE, NUMBER
+from yfilter.index.number_tests import DOUBLE, NUMBER, PAIRS_SLACK, WHOLE
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import CURRENT
 from yfilter.language.shapes import pattern_of
@@ -69,9 +69,14 @@ class Derived(NamedTuple):
     items: int
     test: str
     operator: ast.Operator
-    constant: str | ast.Number | ast.Expression | tuple[str, str]
+    constant: str | ast.Number | ast.Expression | tuple[str, ...]
     condition: ast.Expression
     negated: bool = False
+
+    @property
+    def asked(self) -> tuple[ast.Expression, str, object]:
+        """The value, the test of it and its constant."""
+        return self.value, self.test, self.constant
 
 
 MOMENTS = {"xs:date": EACH_DATE, "xs:dateTime": EACH_DATE_TIME}
@@ -93,6 +98,8 @@ def derived_of(condition: ast.Expression) -> Derived | None:
                     value = _without_cast(value, name)
                     moment = Derived(value, MOMENTS[name], name, operator, text, condition)
                     return moment if operator is not ast.Operator.NE and _is_column(value) else None
+                case ast.FunctionCall("xs:dayTimeDuration", (ast.Literal(str(text)),)):
+                    return _of_difference(value, operator, text, condition)
                 case _:
                     return None
         case ast.Operation(name, (value, ast.Literal(constant))) if name in ast.VALUE_COMPARISONS:
@@ -157,6 +164,31 @@ def _never_fails(value: ast.Expression) -> bool:
     return isinstance(value, ast.Literal) or value.origin in origins
 
 
+def _of_difference(
+    value: ast.Expression, operator: ast.Operator, duration: str, condition: ast.Expression
+) -> Derived | None:
+    """A moment less one that is known, or the other way round, as the moment alone; its constant is
+    the known one, a sign and the duration that is added to it then."""
+    match value:
+        case ast.Operation(
+            "-",
+            (ast.FunctionCall(name) as moment, ast.FunctionCall(same, (ast.Literal(str(text)),))),
+        ) if name == same:
+            known = text, "", duration
+        case ast.Operation(
+            "-",
+            (ast.FunctionCall(same, (ast.Literal(str(text)),)), ast.FunctionCall(name) as moment),
+        ) if name == same:
+            known, operator = (text, "-", duration), ast.MIRRORED[operator]
+        case _:
+            return None
+    if name not in MOMENTS or operator is ast.Operator.NE:
+        return None
+    about = _without_cast(moment, name)
+    found = Derived(about, MOMENTS[name], name, operator, known, condition)
+    return found if _is_column(about) else None
+
+
 def _without_cast(value: ast.Expression, name: str) -> ast.Expression:
     """``@a`` of ``xs:date(@a)``: comparing it with a date casts it as well."""
     match value:
@@ -204,25 +236,69 @@ def _of_rank(
     return bound._replace(items=items, operator=relation, condition=condition)
 
 
-_AT_END = {"substring-before": "starts-with", "substring-after": "ends-with"}
-_AT_END["substring"] = "ends-with"
-
-
 def implied_of(condition: ast.Expression) -> Derived | None:
     """A condition that is looked up where another one holds: ``count(e[. > 7]) >= 2`` of
-    ``count(e[. > 7]) = 2``, and ``starts-with(d, "a")`` of ``substring-before(d, "x") = "a"``."""
+    ``count(e[. > 7]) = 2``, and that ``e - f`` is about 7 of ``e = f + 7``."""
+    of_pairs = _of_pairs(condition)
+    if of_pairs is not None:
+        return of_pairs
     if not isinstance(condition, ast.Comparison) or condition.operator is not ast.Operator.EQ:
         return None
     value, _, constant = condition.compared()
     if not isinstance(constant, ast.Literal):
         return None
-    match value, constant.value:
-        case ast.FunctionCall(name, (text, _)), str() if name in _AT_END:
-            return derived_of(ast.FunctionCall(_AT_END[name], (text, constant)))
     ranked = _ranked(value)
     if ranked is None:
         return None
     return _of_rank(ranked, ast.Operator.GE, constant.value, condition)
+
+
+_FAR = ast.Literal(1e9)  # the sum of two numbers whose difference is exact to PAIRS_SLACK
+_MORE = (ast.Operator.EQ, *_GREATER)
+
+
+def _of_pairs(condition: ast.Expression) -> Derived | None:
+    """A comparison ``x = y + 7`` of two numbers as one of ``x - y``, for all pairs; arithmetic of
+    doubles rounds, so it holds of some pairs more."""
+    clauses: tuple[ast.Clause, ...] = ()
+    asked = condition
+    if isinstance(condition, ast.Quantified) and not condition.every:
+        clauses = tuple(ast.ForClause(name, source) for name, source in condition.bindings)
+        asked = condition.condition
+    if not isinstance(asked, ast.Comparison) or asked.operator not in (*RANGES, ast.Operator.EQ):
+        return None
+    one, operator, other = asked.left, asked.operator, asked.right
+    if isinstance(one, ast.Operation):
+        one, operator, other = other, ast.MIRRORED[operator], one
+    match other:
+        case ast.Operation(
+            "+" | "-" as sign, (other, ast.Literal(float() | int() | Decimal()) as n)
+        ):
+            pass
+        case _:
+            return None
+    if not clauses and one.is_location and other.is_location:
+        clauses = ast.ForClause("x", one), ast.ForClause("y", other)
+        one, other = ast.variable("x"), ast.variable("y")
+    if any(part.origin is not ast.Origin.VARIABLE or part.steps for part in (one, other)):
+        return None
+    if sign == "-":
+        one, operator, other = other, ast.MIRRORED[operator], one
+    pair = [ast.FunctionCall("number", (part,)) for part in (one, other)]
+    amounts = [ast.FunctionCall("abs", (number,)) for number in pair]
+    is_far = ast.Comparison(ast.Operation("+", tuple(amounts)), ast.Operator.GE, _FAR)
+    beyond = ast.Literal(inf if operator in _MORE else -inf)
+    difference = ast.Conditional(is_far, beyond, ast.Operation("-", tuple(pair)))
+    value = ast.Flwor(clauses, None, difference)
+    if not _is_column(value):
+        return None
+    if operator is ast.Operator.EQ:
+        near = ast.Comparison(ast.FunctionCall("near", (DOUBLE, n)), operator, n)
+        return Derived(value, EACH_ITEM, "number", operator, near, condition)
+    sign = "+" if operator in _GREATER else "-"
+    test = ast.Comparison(ast.Operation(sign, (DOUBLE, ast.Literal(PAIRS_SLACK))), operator, n)
+    items = GREATEST_ITEM if operator in _GREATER else LEAST_ITEM
+    return Derived(value, items, "number", operator, test, condition)
 
 
 def _of_tuples(
@@ -254,6 +330,7 @@ def _of_tuples(
 
 
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "idiv", "mod", "negate"))
+_NUMBER_FUNCTIONS = frozenset(("abs", *WHOLE))
 _COUNTS = frozenset(("count", "string-length"))
 _NUMBERS = (int, float, Decimal)
 
@@ -263,8 +340,8 @@ def _of_number(found: Derived) -> Derived | None:
     that number: ``count(b) mod 7 = 2`` of ``count(b)``, where NUMBER stands for it; ``@k * 7 > 2``
     of the double ``@k * 1``, for which DOUBLE does."""
     function = found.value
-    if isinstance(function, ast.FunctionCall) and function.name == "abs":
-        (function,) = function.arguments
+    if isinstance(function, ast.FunctionCall) and function.name in _NUMBER_FUNCTIONS:
+        (function, *_) = function.arguments
     if not isinstance(function, ast.Operation) or not isinstance(found.constant, _NUMBERS):
         return None
     about, *others = dict.fromkeys(_counted(function)) or (None,)
@@ -306,6 +383,8 @@ def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
         case ast.Operation(name, operands) if name in _ARITHMETIC:
             for operand in operands:
                 yield from _counted(operand)
+        case ast.FunctionCall(name, (operand,)) if name in WHOLE:
+            yield from _counted(operand)
         case ast.Literal():
             return
         case _:

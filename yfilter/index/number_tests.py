@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from yfilter.index.candidates import add_congruent, add_within
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import arithmetic, compare, doubles, negate, to_double
+from yfilter.language.function_library import NUMBER_FUNCTIONS
 from yfilter.language.nodes import Atom, DynamicError
 from yfilter.language.query_parser import reread
 from yfilter.language.query_text import unparse
@@ -35,11 +36,15 @@ from yfilter.operators.operators import OperatorTable
 NUMBER = ast.FunctionCall("position", ())  # stands for an integer in the text of a test
 DOUBLE = ast.FunctionCall("number", (NUMBER,))  # stands for a double there
 
+PAIRS_SLACK = 1e-6  # of a difference that stands for a comparison of its numbers
 _NUMBERS_MAX = 4_096  # of a column that are remembered
 _ATOMS_MAX = 1 << 20  # that hold of them, all columns together
 _NAN = float("nan")
 _WITHIN, _MOD, _IF = "within", "mod", "if"
 _DIVISIONS = frozenset(("div", "idiv", "mod"))
+# Functions of whole numbers, and how far before one they reach it.
+WHOLE = {"floor": 0.0, "ceiling": 1.0, "round": 0.5}
+_IN_STEPS = WHOLE.keys() | {"idiv"}  # which jump by 1
 
 
 # -------------------------------------------------------------------------------------------------
@@ -96,6 +101,13 @@ def about_number(test: ast.Comparison) -> tuple[ast.Operator, float | str | None
     """A comparison of arithmetic on NUMBER or DOUBLE with a literal as one of the number: with a
     bound or an equal, or EQ and the text of a test; None where it may be an error."""
     assert isinstance(test.right, ast.Literal) and not isinstance(test.right.value, str)
+    if isinstance(test.left, ast.FunctionCall) and test.left.name == "near":
+        number = to_double(test.right.value)
+        bounds = number - PAIRS_SLACK, number + PAIRS_SLACK, inf, inf
+        return ast.Operator.EQ, " ".join((_WITHIN, *map(repr, bounds)))
+    placed = _placed(test)
+    if placed is not None:
+        return placed
     literals = [part.value for part in test.within() if isinstance(part, ast.Literal)]
     divisors = [
         part.operands[1]
@@ -125,6 +137,27 @@ def about_number(test: ast.Comparison) -> tuple[ast.Operator, float | str | None
             return ast.Operator.LE, high
     bounds = chain.from_iterable(ranges or [(inf, -inf)])
     return ast.Operator.EQ, " ".join((_WITHIN, *map(repr, bounds)))
+
+
+def _placed(test: ast.Comparison) -> tuple[ast.Operator, float] | None:
+    """``NUMBER + 1 < 7``, of integers, as ``NUMBER <= 5``; the same as ``_ranges`` finds."""
+    # PERF: profiles of positions are many.
+    match test:
+        case ast.Comparison(ast.Operation("+", (number, ast.Literal(int(before)))), operator) if (
+            number == NUMBER and isinstance(test.right, ast.Literal)
+        ):
+            place = test.right.value
+            if not isinstance(place, int) or not before < place < 1 << 53:
+                return None
+            place -= before
+            match operator:
+                case ast.Operator.EQ | ast.Operator.GE | ast.Operator.LE:
+                    return operator, float(place)
+                case ast.Operator.GT:
+                    return ast.Operator.GE, float(place + 1)
+                case ast.Operator.LT:
+                    return ast.Operator.LE, float(place - 1)
+    return None
 
 
 def _remainder(test: ast.Comparison) -> tuple[float, float, float] | None:
@@ -157,7 +190,7 @@ def _ranges(
         return _ranges_of_amount(left.arguments[0], relation, constant)
     slope = _slope(left)
     parts = list(left.within())
-    names = {part.name for part in parts if isinstance(part, ast.Operation)}
+    names = {part.name for part in parts if isinstance(part, ast.Operation | ast.FunctionCall)}
     if not slope or (relation is ast.Operator.NE and DOUBLE in parts):  # which holds of NaN
         return None
     if DOUBLE not in parts:
@@ -176,7 +209,7 @@ def _ranges(
         relation = ast.MIRRORED[relation]
 
     def first(compared: Callable[[Any, Any], bool]) -> int:
-        width = 1.0 if "idiv" in names and compared in (gt, lt) else 0.0
+        width = 1.0 if names & _IN_STEPS and compared in (gt, lt) else 0.0
         guess = numbers.place_of(_inverse(left, to_double(constant) + width * slope))
         return _least(numbers, lambda number: compared(function(number), constant), guess)
 
@@ -230,6 +263,8 @@ def _slope(expression: ast.Expression) -> int | None:
     match expression:
         case ast.Literal():
             return 0
+        case ast.FunctionCall(name, (operand,)) if name in WHOLE:
+            return _slope(operand)
         case ast.Operation("negate", (operand,)):
             slope = _slope(operand)
             return None if slope is None else -slope
@@ -257,6 +292,8 @@ def _slope(expression: ast.Expression) -> int | None:
 def _inverse(expression: ast.Expression, result: float) -> float:
     """About the number of which a function has a result."""
     match expression:
+        case ast.FunctionCall(name, (operand,)) if name in WHOLE:
+            return _inverse(operand, result - WHOLE[name])
         case ast.Operation("negate", (operand,)):
             return _inverse(operand, -result)
         case ast.Operation(name, (left, ast.Literal(value))) if not isinstance(value, str):
@@ -305,6 +342,9 @@ def _function_of(expression: ast.Expression, of_doubles: bool = False) -> Callab
         case ast.FunctionCall("abs", (operand,)):
             inner = _function_of(operand)
             return lambda number: abs(inner(number))
+        case ast.FunctionCall(name, (operand,)) if name in WHOLE:
+            inner, whole = _function_of(operand, of_doubles), NUMBER_FUNCTIONS[name]
+            return lambda number: whole(inner(number))
         case ast.Operation(name, (left, right)):
             one, other = _function_of(left, of_doubles), _function_of(right, of_doubles)
             combined = _OF_DOUBLES[name] if of_doubles else partial(arithmetic, name)

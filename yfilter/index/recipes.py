@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
 
 from yfilter.index.automaton import (
@@ -21,16 +22,21 @@ from yfilter.index.automaton import (
     TEXT_NODE,
     TEXT_TEST,
 )
-from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe
-from yfilter.index.derived_condition import Derived
+from yfilter.index.candidates import COMPUTED, Constant, FilledWay, Recipe, moment_of
+from yfilter.index.derived_condition import MOMENTS, Derived
 from yfilter.index.number_tests import about_number
+from yfilter.index.text_programs import is_about_text
 from yfilter.index.ways import Conditions, Verified, Way
+from yfilter.language.numbers import DECIMALS
 from yfilter.language.query_ast import Expression, LeafCondition, NodeKind, Operator
 from yfilter.language.shapes import Word, filling
+from yfilter.language.temporal import parse_duration
 from yfilter.language.trees import Blank
+from yfilter.operators.operators import EACH_ITEM, FIRST_ITEM, ONLY_ITEM
 
 Found = TypeVar("Found")
 _Fill: TypeAlias = Callable[[Any], Callable[[tuple[Word, ...]], Any]]
+_TEXTS = (EACH_ITEM, FIRST_ITEM, ONLY_ITEM)
 _RANGES = {
     Operator.LT: LESS,
     Operator.LE: AT_MOST,
@@ -80,9 +86,14 @@ def _write_conditions(
             continue
         if isinstance(condition, Derived):
             codes += (COMPUTED, _kind_of(condition), condition.items, len(constants))
-            computed = fill((condition.value, condition.test, condition.constant))
-            is_number = condition.test == "number"
-            constants += (_numbered(computed) if is_number else computed, fill(condition.condition))
+            computed = fill(condition.asked)
+            if condition.test == "number":
+                computed = _numbered(computed)
+            elif isinstance(condition.constant, tuple) and condition.test in MOMENTS:
+                computed = _moved(computed, condition.items)
+            elif condition.items in _TEXTS and is_about_text(*condition.asked):
+                computed = _of_text(computed, condition.operator)
+            constants += (computed, fill(condition.condition))
             continue
         if isinstance(condition, Verified):
             codes += (CHECK_VERIFIED, len(constants))
@@ -114,6 +125,34 @@ def _numbered(computed: Callable[[tuple[Word, ...]], Any]) -> Callable[[tuple[Wo
         operator, said = about_number(asked)
         text = bytes((TEXT_TEST, INTEGER)) + said.encode() if isinstance(said, str) else said
         return value, test, (_RANGES.get(operator, CHECK_ATOM), text)
+
+    return filled
+
+
+def _moved(
+    computed: Callable[[tuple[Word, ...]], Any], items: int
+) -> Callable[[tuple[Word, ...]], Any]:
+    """A moment as a number, from a constant of ``_of_difference``."""
+
+    def filled(words: tuple[Word, ...]) -> tuple[Expression, str, Decimal | None]:
+        value, test, (known, sign, text) = computed(words)
+        moment, duration = moment_of(known, items), parse_duration(text, "xs:dayTimeDuration")
+        if moment is None or duration is None:
+            return value, test, None
+        seconds = -duration[1] if sign else duration[1]
+        return value, test, DECIMALS.add(moment, seconds)
+
+    return filled
+
+
+def _of_text(
+    computed: Callable[[tuple[Word, ...]], Any], relation: Operator
+) -> Callable[[tuple[Word, ...]], Any]:
+    """A condition that the draft may say of a text in the value (text_programs.py)."""
+
+    def filled(words: tuple[Word, ...]) -> tuple[Expression, str, tuple[str, Operator, object]]:
+        value, test, constant = computed(words)
+        return value, "text", (test, relation, constant)
 
     return filled
 

@@ -35,6 +35,7 @@ from yfilter.index.derived_condition import (
     derived_of,
     implied_of,
 )
+from yfilter.index.text_programs import is_about_text
 from yfilter.language.query_ast import (
     ANY_NAME,
     INVERSE,
@@ -47,6 +48,7 @@ from yfilter.language.query_ast import (
     LocationStep,
     NameTest,
     NodeKind,
+    Operation,
     Operator,
     Or,
     Origin,
@@ -222,7 +224,9 @@ def _serves(way: Way) -> int:
 
 
 def _served(condition: Asked) -> int:
-    if isinstance(condition, Derived) and (condition.negated or _replaced(condition.value)):
+    if isinstance(condition, Derived) and (
+        condition.negated or (_replaced(condition.value) and not is_about_text(*condition.asked))
+    ):
         return NOTHING  # a column for each pattern is dearer than ways by these
     if isinstance(condition, LeafCondition | Derived):
         if condition.operator is Operator.EQ:
@@ -263,6 +267,9 @@ def _alternatives(condition: Expression) -> Iterator[Expression]:
     """
     match condition:
         case Or(parts):
+            for part in parts:
+                yield from _alternatives(part)
+        case Operation("|", parts):
             for part in parts:
                 yield from _alternatives(part)
         case Comparison(value, Operator.EQ, Sequence() as listed):

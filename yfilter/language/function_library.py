@@ -503,11 +503,11 @@ def _group(
 
 def substring_at(start: Any, *lengths: Any) -> Callable[[str], str]:
     """``substring`` at a place that is known."""
-    span = _span(1 << 62, start, *lengths)
+    span = span_of(1 << 62, start, *lengths)
     return lambda text: text[span]
 
 
-def _span(size: int, start: Any, *lengths: Any) -> slice:
+def span_of(size: int, start: Any, *lengths: Any) -> slice:
     """Of so many characters or items, those from ``start`` on, as many as a length says; none where
     one of the two is nothing or NaN (F&O 3.1, 5.4.3 and 14.1.9)."""
     if start is None or None in lengths:
@@ -569,7 +569,7 @@ STRING_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "lower-case": str.lower,
     "upper-case": str.upper,
     "translate": _translate,
-    "substring": lambda text, *span: text[_span(len(text), *span)],
+    "substring": lambda text, *span: text[span_of(len(text), *span)],
     "substring-before": _substring_before,
     "substring-after": lambda text, part: text.partition(part)[2] if part else text,
     "string-length": len,
@@ -859,7 +859,7 @@ def integers(evaluator: Evaluator, first: Atom, last: Atom) -> Value:
 
 def _subsequence(items: list[Item], start: Any, length: Any = None) -> list[Item]:
     lengths = () if length is None else (length,)
-    return list(items[_span(len(items), start, *lengths)])
+    return list(items[span_of(len(items), start, *lengths)])
 
 
 def _insert_before(items: list[Item], position: Any, inserted: list[Item]) -> list[Item]:

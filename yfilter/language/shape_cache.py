@@ -41,6 +41,7 @@ from yfilter.language.shapes import (
     Shaped,
     TextShapes,
     Word,
+    is_pattern,
     patterns_in,
     take_apart,
 )
@@ -110,7 +111,7 @@ class _Recipe(NamedTuple):
     constants: tuple[Word, ...]
     conversions: tuple[tuple[int, Callable[[str], Word]], ...]
     checked: tuple[Shape, tuple[int, ...]] | None
-    patterns: tuple[tuple[int, str], ...]
+    patterns: tuple[tuple[int, str, int], ...]
 
 
 class ShapeCache:
@@ -172,7 +173,7 @@ class ShapeCache:
             if _has_fault(Shaped(shape, tuple([made[number] for number in numbers]))):
                 return None
         if entry.patterns and not _are_patterns(
-            tuple([(str(made[number]), flags) for number, flags in entry.patterns])
+            tuple([(str(made[number]), flags, size) for number, flags, size in entry.patterns])
         ):
             return None
         return Shaped(entry.shape, tuple(made))
@@ -220,13 +221,17 @@ def _has_fault(constants: Shaped) -> bool:
     return first_fault(Constant(part, part) for part in whole.parts) is not None
 
 
-def _are_patterns(asked: tuple[tuple[str, str], ...]) -> bool:
+def _are_patterns(asked: tuple[tuple[str, str, int], ...]) -> bool:
     """Whether they are regular expressions within the limits; else the parser says the reason."""
     try:
-        ranges = [check_pattern(one, flags, _LIMITS.pattern_max) for one, flags in set(asked)]
+        ranges = [
+            check_pattern(one, flags, _LIMITS.pattern_max)
+            for one, flags in {(one, flags) for one, flags, _ in asked}
+        ]
     except PatternError:
         return False
-    return sum(ranges) <= _LIMITS.ranges_max
+    is_each = all(is_pattern(one, size) for one, _, size in asked)
+    return is_each and sum(ranges) <= _LIMITS.ranges_max
 
 
 @lru_cache(maxsize=STEPS_MAX)

@@ -42,6 +42,7 @@ Word: TypeAlias = str | int | Decimal | float
 Found = TypeVar("Found")
 Template = TypeVar("Template")
 _CHECKED = (ast.NodeKind.COMMENT, ast.NodeKind.PROCESSING_INSTRUCTION)
+_PLAIN = re.compile(r"[^\\$^.*+?()\[\]{}|]+")
 _BLANK_TEXT = re.compile(rf"{MARK}([0-9]+)\.?{MARK}")
 _Filler: TypeAlias = Callable[[tuple[Word, ...]], object]
 
@@ -282,7 +283,7 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
         name = cast("ast.Expression | QualifiedName | None", _replaced(node.name, blank))
         return ast.Computed(node.kind, name, node.content, node.namespaces)
     if isinstance(node, ast.FunctionCall) and node.name in PATTERN_FUNCTIONS:
-        # The pattern of ``matches`` is a word, which is looked at in each profile (patterns_in).
+        # Its pattern is a word, which is looked at in each profile (patterns_in).
         word = -1 if pattern_of(node) is None else 1
         return ast.FunctionCall(
             node.name,
@@ -297,18 +298,42 @@ def _replaced(node: object, blank: Callable[[Word], Word]) -> object:
 
 
 def pattern_of(call: ast.Expression) -> tuple[str, str] | None:
-    """The pattern of ``matches``, and its flags, where they are literals."""
+    """The pattern of ``matches``, and its flags, where they are literals; of ``replace`` and
+    ``tokenize`` one that is a text."""
     match call:
+        case ast.FunctionCall("replace" | "tokenize", (_, ast.Literal(str(pattern)), *_)):
+            return (pattern, "") if plain_size(call) else None
         case ast.FunctionCall("matches", (_, ast.Literal(str(pattern)), *flags)):
             known = [flag.value for flag in flags if isinstance(flag, ast.Literal)]
             return (pattern, "".join(map(str, known))) if len(known) == len(flags) else None
     return None
 
 
-def patterns_in(tree: ast.Expression) -> tuple[tuple[int, str], ...]:
-    """The words of a shape that are patterns, by their numbers, and the flags of each."""
-    found = filter(None, map(pattern_of, tree.within()))
-    return tuple((one.number, flags) for one, flags in found if isinstance(one, BlankString))
+def plain_size(call: ast.Expression) -> int:
+    """Of ``replace`` or ``tokenize`` with a text as a pattern, and with one that is not longer in
+    its place, how long the pattern is at least; 0 for any other."""
+    match call:
+        case ast.FunctionCall("replace", (_, ast.Literal(str(pattern)), ast.Literal(str(other)))):
+            is_plain = _PLAIN.fullmatch(pattern) and _PLAIN.fullmatch(other or pattern)
+            is_long = isinstance(pattern, Blank) or len(pattern) >= len(other)
+            return max(len(other), 1) if is_plain and is_long else 0
+        case ast.FunctionCall("tokenize", (_, ast.Literal(str(pattern)))):
+            return int(_PLAIN.fullmatch(pattern) is not None)
+    return 0
+
+
+def patterns_in(tree: ast.Expression) -> tuple[tuple[int, str, int], ...]:
+    """The words of a shape that are patterns, by their numbers, the flags of each, and how long it
+    is at least, if it is to be a text; else 0."""
+    found = [(asked, plain_size(call)) for call in tree.within() if (asked := pattern_of(call))]
+    return tuple(
+        (one.number, flags, size) for (one, flags), size in found if isinstance(one, BlankString)
+    )
+
+
+def is_pattern(text: str, size: int) -> bool:
+    """Whether a text may be a pattern of a shape, by the size that ``patterns_in`` says."""
+    return not size or (len(text) >= size and _PLAIN.fullmatch(text) is not None)
 
 
 def _filler(node: object) -> _Filler | None:

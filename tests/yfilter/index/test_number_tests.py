@@ -5,12 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from math import inf, nan, nextafter
 from random import Random
+from typing import cast
 
 import pytest
 
 from yfilter.index.number_tests import NumberTests, about_number
 from yfilter.language import query_ast as ast
 from yfilter.language.atoms import arithmetic, compare, negate
+from yfilter.language.function_library import NUMBER_FUNCTIONS
 from yfilter.language.nodes import Atom, DynamicError
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.query_parser import reread
@@ -24,6 +26,7 @@ FORMS = (
     *("{x} + {a}", "{x} - {a}", "{a} - {x}", "{x} * {a}", "{x} div {a}", "{x} idiv {a}"),
     *("{x} mod {a}", "({x} + {a}) mod {b}", "({x} - {a}) mod {b}", "-{x} * {a} + {b}"),
     *("({x} - {a}) div {b}", "({x} idiv {a}) * {b}", "abs({x} - {a})", "abs({a} * {x} + {b})"),
+    *("floor({x} div {a})", "ceiling({a} - {x})", "round({x} * {a}) + {b}", "{x} - floor({x})"),
 )
 
 
@@ -40,6 +43,8 @@ def result(expression: ast.Expression, number: Atom) -> Atom:
             found = result(operand, number)
             assert isinstance(found, int | float | Decimal)
             return found if found >= 0 else negate(found)
+        case ast.FunctionCall("floor" | "ceiling" | "round" as name, (operand,)):
+            return cast(Atom, NUMBER_FUNCTIONS[name](result(operand, number)))
         case _:
             return number
 

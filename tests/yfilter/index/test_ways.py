@@ -126,15 +126,15 @@ def test_equal_conditions_are_one_however_written() -> None:
         ),
         # A text is changed where the pattern is found in it, or compared as it is.
         (
-            '/a[replace(d, "p", "q") = "x"]',
+            '/a[replace(d, "p+", "q") = "x"]',
             [
                 [
-                    *("/a", '  column d: matches(d, "p")'),
-                    '  column replace(d, "p", "q"): replace(d, "p", "q") = "x"',
+                    *("/a", '  column d: matches(d, "p+")'),
+                    '  column replace(d, "p+", "q"): replace(d, "p+", "q") = "x"',
                 ],
                 [
                     *("/a", '  column string(d): string(d) = "x"'),
-                    '  column replace(d, "p", "q"): replace(d, "p", "q") = "x"',
+                    '  column replace(d, "p+", "q"): replace(d, "p+", "q") = "x"',
                 ],
             ],
         ),
