@@ -175,6 +175,7 @@ cpdef enum:
     CASELESS = 8
     INTEGER = 16  # of the number that a column is
     PROGRAM = 17  # of the text that it is
+    PRESENT = 18  # of the attribute, whatever its value
 
 
 @cython.final
@@ -229,6 +230,7 @@ cdef class AtomTable:
     cpdef int release_number(self, int number) except -1
     cpdef int cover(self, int attribute) except -1
     cpdef int constants(self, int attribute) except -1
+    cdef int users_of(self, int attribute, bytes value) except -1
     cpdef bint is_range(self, int atom) except -1
     cdef int _place_for(self, int length) except -1
     cdef int _cover_rows(self, int count) except -1
@@ -587,6 +589,7 @@ cpdef enum:
     LIST_RANGED = 1
     LIST_BOUNDS = 2
     RANGED = -1
+    FAR_ROWS = 16  # of a ranged list, which have a farthest bound in common
 
     # Fields of a group; from GROUP_QUERIES on its queries.
     GROUP_POSITION = 0
@@ -648,6 +651,8 @@ cdef class AcceptLists:
     cdef int _write_seconds(self) except -1
     cdef int _write_row(self, int at, int query) except -1
     cdef int _keep_bounds(self, double[::1] numbers, int first, int count) except -1
+    cdef int _put_farthest(self, int count) except -1
+    cdef double _farthest(self, int query, AtomRow atom) except? -1
     cdef int _write(self, int query, int residual) except -1
     cdef int _reserve(self, int count) except -1
 

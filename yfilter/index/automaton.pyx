@@ -23,6 +23,7 @@ from yfilter.language.words import (
     NOWHERE, SPACED_OCTETS, WORD_FUNCTIONS, described, needles_of, spaced,
 )
 
+from libc.math cimport INFINITY
 from libc.string cimport memcmp, memcpy, memset
 
 from yfilter.index.value_hash cimport value_hash
@@ -769,7 +770,7 @@ cdef class SubscriberRuns:
 #     CHECK_ATOM      atom                 an equality
 #     LESS to         attribute  number    a comparison by operator, see AtomTable
 #       AT_LEAST
-#     CHECK_EXISTS    attribute
+#     CHECK_EXISTS    TEXT_NODE            of an attribute PRESENCE says that, an atom
 #     CHECK_DIFFERS   attribute  atom      some value that is another
 #     CHECK_NESTED    record               a path found below
 #     CHECK_TWIG      twig                 the same, of nothing but names: see Twigs
@@ -816,6 +817,9 @@ TEXT_TESTS = {
 }
 TEXT_MAX = 64
 TEXTS_MAX = 64
+
+# The key of a test that each value of its attribute passes.
+PRESENCE = bytes((TEXT_TEST, PRESENT))
 
 _ATOM_SEED = hash("yfilter.index.atoms") & 0xFFFFFFFFFFFF
 
@@ -1088,6 +1092,11 @@ cdef class AtomTable:
             self.equalities[attribute] + self.number_equalities[attribute] + self.tests[attribute]
         )
 
+    cdef int users_of(self, int attribute, bytes value) except -1:
+        """How many hold the equality of an attribute with a text or the key of one."""
+        cdef int atom = self.find(attribute, value, 0, len(value))
+        return self.atoms[atom].users if atom else 0
+
     cpdef bint is_range(self, int atom) except -1:
         return self.atoms[atom].length < 0
 
@@ -1103,6 +1112,8 @@ cdef class AtomTable:
             return f"by its value: {key[2:].decode()}"
         if key[:1] == b"\xfe" and key[1] == PROGRAM:
             return f"by its text: {program_described(key[2:].decode())}"
+        if key == PRESENCE:
+            return "there"
         if key[:1] == b"\xfe" and key[1] == MATCHES:
             pattern, flags = pattern_in(key[2:].decode())
             return f'matches "{pattern}"{f" {flags}" if flags else ""}'
@@ -1995,7 +2006,7 @@ cdef class TextTests:
         cdef const unsigned char* data = text
         cdef int node = trie.extend(1, attribute << EDGE_SHIFT)
         cdef int i
-        if kind > SPACED:
+        if SPACED < kind < PRESENT:
             node = trie.extend(node, (_NO_OCTET + kind) << EDGE_SHIFT)
         # The walk for words begins behind spaces.
         for i in range(SPACED < kind < CASELESS, len(text)):
@@ -2047,7 +2058,7 @@ cdef class TextTests:
         cdef const unsigned char* data = values
         cdef Trie trie = self._trie
         cdef int root = trie.child(1, attribute << EDGE_SHIFT)
-        cdef int node, kind, length
+        cdef int node, kind, length, query
         cdef bint at_words
         self._count = 0
         self.cost = 0
@@ -2064,7 +2075,11 @@ cdef class TextTests:
             if number is not None:
                 self._wanted.add(number)
         if root:
-            self._walk(root, data, first, last, False)
+            query = trie.nodes[root].first_query  # there is but PRESENCE, which has no text
+            if query:
+                self._emit(trie.queries[query].number)
+            if trie.nodes[root].names:
+                self._walk(root, data, first, last, False)
             for kind in range(SPACED + 1, CASELESS + 1):
                 node = trie.child(root, (_NO_OCTET + kind) << EDGE_SHIFT)
                 if node == 0:
@@ -3337,6 +3352,10 @@ cdef class SecondAccess:
 #     second  POSITION SYMBOL ATTRIBUTE OPERATOR COUNT BOUNDS ALIKE | query residual required …
 #     ranged  EPOCH RANGED BOUNDS - GROUPS SECONDS - - | query residual required …
 #
+# Behind the bounds of a ranged list stands, for each FAR_ROWS of its rows, the farthest bound on
+# the other side of the same value: of ``[@n > 3 and @n < 7]``, which ``>`` finds, 7.  A number
+# beyond it passes these rows over together.
+#
 # SURE, QUICK, SLOW, RANGED and COUNT say how many; GROUPS is the length of all groups, SECONDS of
 # all seconds.  The numbers of a second, and of a ranged list, stand in ``bounds`` from BOUNDS on,
 # ascending; where it is ALIKE the residuals differ in nothing else.  EPOCH, and the ELEMENT of a
@@ -3394,7 +3413,9 @@ cdef class AcceptLists:
         place = self._reserve(LIST_QUERIES + SLOW_WIDTH * count)
         self.lists[place + LIST_EPOCH] = 0
         self.lists[place + LIST_RANGED] = count
-        self.lists[place + LIST_BOUNDS] = self._keep_bounds(self._numbers, 0, count)
+        self.lists[place + LIST_BOUNDS] = self._keep_bounds(
+            self._numbers, 0, self._put_farthest(count)
+        )
         self.lists[place + LIST_SLOW] = RANGED
         self.lists[place + LIST_GROUPS] = 0
         self.lists[place + LIST_SECONDS] = 0
@@ -3421,7 +3442,7 @@ cdef class AcceptLists:
             self.lists[place + i] = older.lists[source + i]
         if ranged:
             self.lists[place + LIST_BOUNDS] = self._keep_bounds(
-                older.bounds, older.lists[source + LIST_BOUNDS], count
+                older.bounds, older.lists[source + LIST_BOUNDS], bounds_of(count)
             )
         at = place + length - seconds
         while at < place + length:
@@ -3431,6 +3452,52 @@ cdef class AcceptLists:
             )
             at += SECOND_QUERIES + SLOW_WIDTH * count
         return place
+
+    cdef int _put_farthest(self, int count) except -1:
+        """Put the farthest bounds of so many rows of a ranged list behind their bounds; how many
+        numbers there are then."""
+        cdef int at = self.trie.queries[self._queries[0]].node
+        cdef int node = at
+        cdef AtomRow atom
+        cdef bint is_above
+        cdef int i, far
+        cdef double bound
+        while self.trie.nodes[node].edge & EDGE_KIND != EDGE_ATOM:
+            node = self.trie.nodes[node].parent
+        atom = self.atoms.atoms[self.trie.nodes[node].edge >> EDGE_SHIFT]
+        is_above = atom.place >= GREATER
+        if node != at:  # the value is not that of the element where the query is found
+            atom.attribute = 0
+        if bounds_of(count) > len(self._numbers):
+            self._numbers = grown(self._numbers, bounds_of(count))
+        for i in range(count):
+            far = count + i // FAR_ROWS
+            bound = self._farthest(self._queries[i], atom)
+            if i % FAR_ROWS == 0 or (bound > self._numbers[far]) == is_above:
+                self._numbers[far] = bound
+        return bounds_of(count)
+
+    cdef double _farthest(self, int query, AtomRow atom) except? -1:
+        """The bound of a query, found by a range, on the other side of the value; infinite where
+        there is none."""
+        cdef int[::1] words = self.records.words
+        cdef int record = -self.trie.queries[query].residual
+        cdef bint is_above = atom.place >= GREATER
+        cdef int _i, kind, place
+        # A text node is one of several: another one may be below the other bound.
+        if record > 0 and words[record + RECORD_MODE] == MODE_FIXED and atom.attribute > TEXT_NODE:
+            place = record + RECORD_ROWS
+            for _i in range(words[record + RECORD_COUNT]):
+                kind = words[place + FIXED_CHECK + CHECK_KIND]
+                if (
+                    words[place + FIXED_POSITION] == 0
+                    and LESS <= kind <= AT_LEAST
+                    and (kind <= AT_MOST) == is_above
+                    and words[place + FIXED_CHECK + CHECK_A] == atom.attribute
+                ):
+                    return self.atoms.numbers[words[place + FIXED_CHECK + CHECK_B]]
+                place += FIXED_WIDTH
+        return INFINITY if is_above else -INFINITY
 
     cdef long long used_bytes(self) noexcept:
         cdef long long total = self._lists_used
@@ -3585,6 +3652,11 @@ cdef class AcceptLists:
             self.lists = grown(self.lists, 2 * (place + count))
         self._lists_used = place + count
         return place
+
+
+cdef inline int bounds_of(int count) noexcept:
+    """How many numbers a ranged list of so many rows has."""
+    return count + (count + FAR_ROWS - 1) // FAR_ROWS
 
 
 cdef inline int _section(int residual) noexcept:

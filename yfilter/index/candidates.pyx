@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from formats.element_stream import ElementStream
 from yfilter.errors import MatchLimitExceeded
-from yfilter.index.automaton import Column, number_key, test_key
+from yfilter.index.automaton import PRESENCE, Column, number_key, test_key
 from yfilter.index.columns import doubles, grown, ints, longs
 from yfilter.index.pattern_texts import pattern_test
 from yfilter.index.target_groups import TargetGroups
@@ -28,20 +28,21 @@ cimport cython
 from libc.math cimport fabs, fmod, isfinite
 
 from yfilter.index.automaton cimport (
-    ATOM_BITS, AT_LEAST, AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B, CHECK_COLUMN,
-    CHECK_DIFFERS, CHECK_EXISTS, CHECK_KIND, CHECK_NESTED, CHECK_NOT, CHECK_OF_ELEMENT, CHECK_TWIG,
-    CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE, CODE_DEPTH, CODE_SHIFT, CODE_TWIG, EDGE_ATOM,
-    EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT, FIXED_CHECK, FIXED_POSITION, FIXED_WIDTH,
-    FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER, GROUPED_WIDTH, GROUP_COUNT, GROUP_ELEMENT, GROUP_EPOCH,
-    GROUP_POSITION, GROUP_QUERIES, LESS, LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL,
-    LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH, LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND,
-    LIST_RANGED, LIST_SECONDS, LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED,
-    MODE_ON_PATH, POOLED_USERS, POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, PROGRAM, QUICK_WIDTH,
-    RANGES, RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
-    SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION, SECOND_QUERIES,
-    SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS, WAY_COUNT, WAY_DESCENDANT,
-    WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves, RecordPool, StateRow, SubscriberRuns,
-    SymbolTable, TextTests, Trie, edge_bit,
+    ATOM_BITS, ATTRIBUTES, AT_LEAST, AT_MOST, CHECK_A, CHECK_ANYWHERE, CHECK_ATOM, CHECK_B,
+    CHECK_COLUMN, CHECK_DIFFERS, CHECK_EXISTS, CHECK_KIND, CHECK_NESTED, CHECK_NOT,
+    CHECK_OF_ELEMENT, CHECK_TWIG, CHECK_VERIFIED, CHECK_WIDTH, CODE_ABSOLUTE, CODE_DEPTH,
+    CODE_SHIFT, CODE_TWIG, EDGE_ATOM, EDGE_ATTRIBUTE, EDGE_KIND, EDGE_NAME, EDGE_SHIFT,
+    FAR_ROWS, FIXED_CHECK, FIXED_POSITION, FIXED_WIDTH, FLAG_ATTRIBUTES, FLAG_FOLLOWS, GREATER,
+    GROUPED_WIDTH, GROUP_COUNT, GROUP_ELEMENT, GROUP_EPOCH, GROUP_POSITION, GROUP_QUERIES, LESS,
+    LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH,
+    LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS,
+    LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH, POOLED_USERS,
+    POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, PROGRAM, QUICK_WIDTH, RANGES,
+    RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
+    SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION,
+    SECOND_QUERIES, SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS,
+    WAY_COUNT, WAY_DESCENDANT, WAY_SYMBOL, AcceptLists, AtomTable, LazyStates, Moves,
+    RecordPool, StateRow, SubscriberRuns, SymbolTable, TextTests, Trie, edge_bit,
 )
 from yfilter.operators.operators cimport (
     EACH_DATE, EACH_DATE_TIME, EACH_ITEM, FIRST_ITEM, GREATEST_ITEM, GREATEST_OF_ALL,
@@ -146,16 +147,6 @@ cdef class MessageView(MessageColumns):
             return False
         i = self.atoms.atoms[atom].seen
         return i < self._own_count and self.own_atom[i] == atom
-
-    cdef bint exists(self, int element, int attribute) noexcept:
-        """Whether an element has an attribute or a text node."""
-        cdef int i
-        if attribute == TEXT_NODE:
-            return self.text_first[element] >= 0
-        for i in range(self.attribute_start[element], self.attribute_start[element + 1]):
-            if self.attribute[self.attribute_name[i]] == attribute:
-                return True
-        return False
 
     cdef bint differs(self, int element, int attribute, int atom) except -1:
         """Whether an element has such a value that is not the one of an equality."""
@@ -1599,7 +1590,7 @@ cdef class Residuals:
         if kind >= CHECK_COLUMN:
             return self._column_holds(kind, first, second, element)
         if kind == CHECK_EXISTS:
-            return self.view.exists(element, first)
+            return self.view.text_first[element] >= 0  # an attribute is there by an atom
         if kind == CHECK_DIFFERS:
             return self.view.differs(element, first, second)
         return self.view.compares(element, first, kind, self.view.atoms.numbers[second])
@@ -1843,15 +1834,23 @@ cdef class Offers:
     cdef int _take_range(self, int place, int offer) except -1:
         """Those of a ranged list whose number compares so with the message's."""
         cdef int at = place + LIST_QUERIES
-        self._satisfy(
-            self._lists[place + LIST_BOUNDS],
-            self._lists[place + LIST_RANGED],
-            self._number[offer],
-            self._operator[offer],
-        )
-        return self._take_rows(
-            at + SLOW_WIDTH * self._low, at + SLOW_WIDTH * self._high, self._element[offer]
-        )
+        cdef int bounds = self._lists[place + LIST_BOUNDS]
+        cdef int count = self._lists[place + LIST_RANGED]
+        cdef int relation = self._operator[offer]
+        cdef double number = self._number[offer]
+        cdef double farthest
+        cdef int row, end, high
+        self._satisfy(bounds, count, number, relation)
+        row, high = self._low, self._high
+        while row < high:
+            end = min(high, (row // FAR_ROWS + 1) * FAR_ROWS)
+            farthest = self._bounds[bounds + count + row // FAR_ROWS]
+            if number >= farthest if relation <= AT_MOST else number <= farthest:
+                self._take_rows(
+                    at + SLOW_WIDTH * row, at + SLOW_WIDTH * end, self._element[offer]
+                )
+            row = end
+        return 0
 
     cdef int _satisfy(self, int bounds, int count, double number, int operator) except -1:
         """Set ``_low`` and ``_high`` to where, of so many bounds in order, those are that a number
@@ -2966,7 +2965,11 @@ cdef class Draft:
                 self.values.append(fill(self._words))
             else:
                 a = self._read_attribute()
-                if kind != CHECK_EXISTS:
+                if kind == CHECK_EXISTS and a >= ATTRIBUTES:
+                    kind = CHECK_ATOM
+                    value = len(self.values)
+                    self.values.append(PRESENCE)
+                elif kind != CHECK_EXISTS:
                     value = len(self.values)
                     self.values.append(self._read_word())
             if kind:
@@ -3197,7 +3200,8 @@ cdef class ResidualParts:
 # A query has one spine and nested paths; each nested path may be the spine as well, with what stood
 # below its step as a nested path.  Of all their conditions one becomes the *access predicate*: an
 # equality where there is one, the one with the most different constants among the profiles; else a
-# range, which is another comparison with a number; else none, on a spine that leaves no doubt which
+# range, which is another comparison with a number; else that an attribute is there, as ``@a`` and
+# ``@a != "x"`` ask, one that few profiles ask for; else none, on a spine that leaves no doubt which
 # elements the rest is asked of, if there is one::
 #
 #     /nitf[@version = "1"][head/pubdata/@edition.area = "SF"]//p
@@ -3211,8 +3215,9 @@ cdef class ResidualParts:
 
 cdef enum:
     _NONE = 0
-    _RANGE = 1
-    _EQUALITY = 2
+    _PRESENCE = 1
+    _RANGE = 2
+    _EQUALITY = 3
 
 
 # Ranks of access predicates.
@@ -3305,8 +3310,13 @@ cdef class AccessPath:
                 is_certain = False
             while condition:
                 kind = draft.conditions[condition].kind
-                if kind <= CHECK_ATOM:  # a comparison
-                    attribute = draft.conditions[condition].a
+                attribute = draft.conditions[condition].a
+                if self._is_presence(condition):
+                    constants = -self._atoms.users_of(attribute, PRESENCE)
+                    if self._is_better(_PRESENCE, constants, at - self.length):
+                        self._way, self._fork, self._nested = way, fork, nested
+                        self.at, self.access = at, condition
+                elif kind <= CHECK_ATOM:  # a comparison
                     constants = 0
                     if kind == CHECK_ATOM:
                         constants = self._atoms.constants(attribute)
@@ -3326,6 +3336,16 @@ cdef class AccessPath:
             self._way, self._fork, self._nested = way, fork, nested
             self.at, self.access = -1, 0
         return 0
+
+    cdef bint _is_presence(self, int condition) except -1:
+        """Whether a condition is, or says besides, that an attribute is there."""
+        cdef Draft draft = self._draft
+        cdef int kind = draft.conditions[condition].kind
+        if kind == CHECK_DIFFERS:
+            return draft.conditions[condition].a >= ATTRIBUTES and not (
+                draft.conditions[condition].whole
+            )
+        return kind == CHECK_ATOM and draft.values[draft.conditions[condition].value] is PRESENCE
 
     cdef bint _is_better(self, int rank, double first, int second) noexcept:
         """Whether that is worth more than the best so far; if so, it is the best's worth now."""
@@ -3564,8 +3584,13 @@ cdef class QueryWriter:
     cdef int _write_access(self, int node, int symbol) except -1:
         cdef int attribute = self._draft.conditions[self._path.access].a
         cdef int kind = self._draft.conditions[self._path.access].kind
-        self._settle(self._path.access)
-        cdef int atom = self._draft.conditions[self._path.access].check_a
+        cdef int atom
+        if kind == CHECK_DIFFERS:  # which is left to verify
+            self._symbols.retain_attribute(attribute)
+            atom = self._atoms.acquire(attribute, PRESENCE)
+        else:
+            self._settle(self._path.access)
+            atom = self._draft.conditions[self._path.access].check_a
         if kind < CHECK_ATOM:
             atom = self._atoms.acquire_range(attribute, kind)
         if self._draft.conditions[self._path.access].whole:
@@ -3596,7 +3621,7 @@ cdef class QueryWriter:
         # The record holds the spine and the access predicate, too.
         for i in range(path.length):
             self._symbols.retain(self._draft.steps[path.spine[i]].symbol)
-        if path.access:
+        if path.access and self._draft.conditions[path.access].kind != CHECK_DIFFERS:
             self._symbols.retain_attribute(self._draft.conditions[path.access].a)
             self._read_column(path.access)
             self._settle(path.access)
@@ -3621,7 +3646,10 @@ cdef class QueryWriter:
                         draft.steps[path.spine[at]].condition = following
                 else:
                     before = condition
-                    if condition != path.access:
+                    if (
+                        condition != path.access
+                        or draft.conditions[condition].kind == CHECK_DIFFERS
+                    ):
                         if LEFT_WIDTH * count == len(self._left):
                             self._left = grown(self._left, 2 * LEFT_WIDTH * count)
                         self._left[LEFT_WIDTH * count + LEFT_CONDITION] = condition
