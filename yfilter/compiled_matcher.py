@@ -55,7 +55,7 @@ from yfilter.language.profile_limits import DEFAULT_MATCH_LIMITS, EvaluationLimi
 from yfilter.language.query_ast import Expression, ForClause, Profile
 from yfilter.language.query_parser import parse_profile, reread
 from yfilter.language.query_text import unparse
-from yfilter.language.shapes import PlainPath, Shaped, blanks_in
+from yfilter.language.shapes import PlainPath, Shaped, Word, blanks_in, filling
 from yfilter.language.trees import NeedsWords
 from yfilter.matches import (
     PAUSE,
@@ -85,18 +85,53 @@ ANSWERS_MAX = 16_384
 
 def answer_of(profile: Profile) -> Answer:
     """How the results of a profile are made; it holds no operators yet."""
-    part = matching_part(profile)
-    graph = profile.body if isinstance(profile.body, GraphQuery) else None
-    is_message = delivers_message(profile.body) and part.is_verified
-    made = returned(profile) if graph is None and not is_message else None
+    # PERF: of a profile in thousands, found out once for each shape.
+    parts = profile.parts
+    fill = parts.shape.derived(_shaped_answer) if isinstance(parts, Shaped) else None
+    if fill is not None and isinstance(parts, Shaped):
+        found = fill(parts.words)
+    else:
+        found = _answer_parts(profile)
+    body, graph = found.body, None
+    if isinstance(body, GraphQuery):
+        body, graph = None, body
     return Answer(
-        made,
+        None if body is None else Returned(Profile(body, profile.text), found.binds),
         partial(_with_pieces, profile),
-        part.bound,
+        found.bound,
         graph=graph,
-        is_message=is_message,
-        fails=tells_failures(profile),
+        is_message=found.is_message,
+        fails=found.fails,
     )
+
+
+class _AnswerParts(NamedTuple):
+    """``bound`` as of a MatchingPart; ``body`` and ``binds`` of what is Returned, or of a graph
+    profile its query; None: the result is the message."""
+
+    bound: tuple[Expression, ...]
+    body: Expression | None
+    binds: bool
+    is_message: bool
+    fails: bool
+
+
+def _answer_parts(profile: Profile) -> _AnswerParts:
+    part = matching_part(profile)
+    is_graph = isinstance(profile.body, GraphQuery)
+    is_message = delivers_message(profile.body) and part.is_verified
+    made = None if is_graph or is_message else returned(profile)
+    body = profile.body if is_graph else made and made.profile.body
+    binds = made is not None and made.binds
+    return _AnswerParts(part.bound, body, binds, is_message, tells_failures(profile))
+
+
+def _shaped_answer(tree: Expression) -> Callable[[tuple[Word, ...]], _AnswerParts] | None:
+    """What puts words into the answer of a shape; None where it depends on them."""
+    try:
+        return filling(_answer_parts(Profile(tree)))
+    except NeedsWords:
+        return None
 
 
 def _with_pieces(profile: Profile) -> Returned:

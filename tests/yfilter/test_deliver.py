@@ -12,9 +12,18 @@ from benchmarks.random_queries import Level, QueryWriter, random_message
 from formats.text import parse_text
 from tests.oracle.reference import ReferenceMatcher
 from tests.yfilter import interpreted
-from yfilter import Matcher, MatchLimitExceeded, MatchLimits, ProfileMatch, ProfileRefused
+from yfilter import (
+    Matcher,
+    MatchLimitExceeded,
+    MatchLimits,
+    ProfileMatch,
+    ProfileRefused,
+    compiled_matcher,
+)
 from yfilter.language.profile_limits import EvaluationLimits
+from yfilter.language.query_ast import Profile
 from yfilter.matches import Delivered
+from yfilter.operators.compiler import Returned, returned
 
 MESSAGE = b'<a id="x"><b n="1"/><b n="2"><c>t</c></b></a>'
 
@@ -179,3 +188,47 @@ def test_what_exceeds_a_limit_is_told_and_others_get_theirs() -> None:
     assert results == [] and isinstance(exceeded, MatchLimitExceeded)
     assert found["s"] == ([b"<s/>", b"<s/>"], None)
     assert matcher.statistics().over_limit == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "for $b in /a/b[{0}] return <r>{{$b}}</r>",
+        "for $b in /a/b[position() < {0}] return $b",
+        "for $b in /a/b where $b/@n = {0} return <r>{{$b/c[{0}]}}</r>",
+        "for $b in /a/b[c > {0}] let $c := $b/c[. = {0}] where count($c) < {0} return $c",
+        "for $a in /a/b, $b in /a/b[@m = {0}] where $a/@n = $b/@m return $a",
+        "for $v in distinct-values(/a/b/@n) return <g v='{{$v}}'>{{/a/b[@n = $v][{0}]}}</g>",
+        "<r>{{for $b in (/a/b | /a/d)[c = {0}] order by $b/@n return $b/c}}</r>",
+        "for $b in /a/*[. = 'b{0}'] return if ($b/@n > {0}) then $b else ()",
+    ],
+)
+def test_profiles_of_one_shape_get_what_the_interpreter_says(form: str) -> None:
+    message = (
+        b'<a><b n="1" m="2"><c>1</c><c>2</c></b><b n="2" m="1"><c>2</c><c>0</c></b>'
+        b'<d n="2"><c>1</c></d><b n="2" m="0">b2</b></a>'
+    )
+    texts = [form.format(word) for word in range(5)]
+    matcher = Matcher()
+    for text in texts:
+        matcher.add(text, text)
+    wanted = {text: interpreted.results(text, parse_text(message)) for text in texts}
+    assert delivered(matcher, message) == {text: made for text, made in wanted.items() if made}
+
+
+def test_how_results_are_made_is_found_out_once_for_a_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matcher = Matcher()
+    for number in range(50):
+        matcher.add(f'for $b in /a/b where $b/@n = "{number}" return <r>{{$b}}</r>')
+    analysed: list[Profile] = []
+
+    def analyse(profile: Profile) -> Returned:
+        analysed.append(profile)
+        return returned(profile)
+
+    monkeypatch.setattr(compiled_matcher, "returned", analyse)
+    message = "".join(f'<b n="{number}"/>' for number in range(50))
+    assert len([*matcher.deliver(f"<a>{message}</a>".encode())]) == 50
+    assert len(analysed) <= 1
