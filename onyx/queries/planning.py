@@ -22,6 +22,9 @@ from registration.queries.sql_reader import read_query
 if TYPE_CHECKING:
     from onyx.queries.learning import Estimates
 
+START_SECONDS = 5.0
+"""Until a process that has none has a session of Spark."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
@@ -63,8 +66,10 @@ def plan_query(
     groups: Collection[str] = (),
     quality: Quality | None = None,
     learned: Path | None = None,
+    start_s: float = START_SECONDS,
 ) -> QueryPlan:
     """``user`` "": anonymous.  ``learned``: a file of what scans gave (``Estimates``).
+    ``start_s``: seconds until the asking process has Spark.
     QueryRefused: what is wrong with the text and where, the rules that forbid a plan, or the limit
     that no plan keeps with the estimate."""
     quality = quality or Quality()
@@ -87,7 +92,7 @@ def plan_query(
     known = market if learned is None else _with_figures(market, estimates())
     graph = read_query(sql, known).graph
     matrices = Compatibility(known, user, groups)
-    optimiser = Optimiser(known, matrices, known.client.uri, rows_of=rows_of)
+    optimiser = Optimiser(known, matrices, known.client.uri, rows_of=rows_of, start_s=start_s)
 
     def fits(figures: Figures) -> bool:
         return all(each.is_soft for each in quality.passed_by(figures))

@@ -32,7 +32,7 @@ from onyx.queries.catalog import Catalog
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
 from onyx.queries.lateness import slowed, without
-from onyx.queries.planning import QueryPlan, plan_query
+from onyx.queries.planning import START_SECONDS, QueryPlan, plan_query
 from onyx.queries.provider_process import Peers, Refused, plug_in
 from onyx.queries.running import OF_RUNS, Execution, Run, asked, everywhere
 from onyx.queries.secrets import SealedSecret, seal_secrets, where_allowed, with_secrets
@@ -130,7 +130,8 @@ class Session:
 
     def _planned(self, sql: str, quality: Quality, market: Market) -> QueryPlan:
         market = where_allowed(market, self._secrets)
-        return plan_query(sql, market, self.user, self._groups, quality, self._learned)
+        start_s = START_SECONDS if self._spark is None else 0.0
+        return plan_query(sql, market, self.user, self._groups, quality, self._learned, start_s)
 
     def _started(self, plan: QueryPlan) -> Execution:
         """At work, without the cycle providers that are away or refuse."""

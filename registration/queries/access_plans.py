@@ -7,11 +7,13 @@ user's compatibility matrices, the cost model and its weights, and who estimates
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Any
 
 from registration.queries.compatibility import Compatibility
 from registration.queries.cost_model import Charge, CostModel, Weights, figures, width_of
 from registration.queries.join_plans import Problem, bits
+from registration.queries.passed_rows import PASSED
 from registration.queries.providers import (
     Column,
     CycleProvider,
@@ -46,17 +48,20 @@ class Places:
     """The cycle providers that are looked at for a query, ``opened`` of all that are allowed; masks
     and numbers of sites are over them, as ``may`` says them.
 
-    ``moves``: a problem with nothing but the costs of sites and links.
+    ``moves``: a problem with nothing but the costs of sites and links.  ``busy``: the sites that
+    compute, all but the one whose rows are to be passed on as they are.
     """
 
     def __init__(
         self, market: Market, allowed: Compatibility, opened: int,
-        model: CostModel, weights: Weights, rows_of: RowsOf,
+        model: CostModel, weights: Weights, rows_of: RowsOf, idle: str = "",
     ) -> None:  # fmt: skip
+        """``idle``: URI of the site that does not compute."""
         self.market, self.model, self.allowed = market, model, allowed
         self.may = allowed.over(opened)
         self.sites = self.may.sites
         self.everywhere = (1 << len(self.sites)) - 1
+        self.busy = sum(1 << at for at, site in enumerate(self.sites) if site.uri != idle)
         self._weights, self._rows_of = weights, rows_of
         links = {(link.source, link.target): link for link in market.links}
         self.links = [
@@ -66,7 +71,10 @@ class Places:
         byte, start = self.model.send_byte, self.model.send_start
         self.moves = Problem(
             (), (), (), (),
-            work=tuple(self.scalar(model.rows(site, 1.0)) for site in self.sites),
+            work=tuple(
+                self.scalar(model.rows(site, 1.0)) if self.busy >> at & 1 else inf
+                for at, site in enumerate(self.sites)
+            ),
             per_byte=tuple(tuple(self.scalar(byte(each)) for each in row) for row in self.links),
             per_send=tuple(tuple(self.scalar(start(each)) for each in row) for row in self.links),
         )  # fmt: skip
@@ -91,6 +99,8 @@ class Places:
         relation = unit.relation
         assert relation is not None
         mask = self.may.read_mask(relation.uri)
+        if relation.format not in PASSED:
+            mask &= self.busy
         function = self.market.functions.get(relation.wrapper or "")
         if relation.wrapper is not None:
             mask &= self.may.function_mask(relation.wrapper)

@@ -249,7 +249,7 @@ class BlockPlans:
         model, sites = self.places.model, self.places.sites
         return {
             site: (0.0, self.places.scalar(model.rows(sites[site], times)))
-            for site in bits(self.places.everywhere)
+            for site in bits(self.places.busy)
         }
 
     def _function_sites(self, number: int, rows: float) -> dict[int, tuple[float, float]]:
@@ -257,7 +257,7 @@ class BlockPlans:
         places = self.places
         found: dict[int, tuple[float, float]] = {}
         for function in self._graph.steps[number].alternatives:
-            for site in bits(places.may.function_mask(function.uri)):
+            for site in bits(places.may.function_mask(function.uri) & places.busy):
                 costs = places.model.function(places.sites[site], function)
                 start, row = map(places.scalar, costs)
                 known = found.get(site, (inf, 0.0))
@@ -363,7 +363,9 @@ class BlockPlans:
             cost = plans.choices[plans.full].cost
         if min(cost) == inf:
             raise self._not_together()
-        made = [each + self.places.scalar(self._own(site)) for site, each in enumerate(cost)]
+        made = [inf for _ in sites]
+        for site in bits(self.places.everywhere if self._passes_on() else self.places.busy):
+            made[site] = cost[site] + self.places.scalar(self._own(site))
         return sends(plans.problem, made, self.rows * self.width, self.flow)
 
     def _own(self, site: int) -> Charge:
@@ -372,6 +374,12 @@ class BlockPlans:
         rows = self._taken * (graph.aggregated + bool(graph.combine) * (1 + self._sorts_out()))
         rows += self.rows * bool(graph.order or graph.distinct)
         return self.places.model.rows(self.places.sites[site], rows)
+
+    def _passes_on(self) -> bool:
+        """Whether the operators on top leave rows as they are."""
+        graph = self._graph
+        changes = graph.order or graph.distinct or graph.limit is not None or graph.offset
+        return graph.combine == "union all" and not changes
 
     def _sorts_out(self) -> bool:
         return self._graph.combine not in ("", "union all")

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import inf
 
 from registration.queries.access_plans import Places, RowsOf, open_sites
 from registration.queries.block_plans import BlockPlans, blocks
 from registration.queries.compatibility import Compatibility
-from registration.queries.cost_model import CHEAPEST, FASTEST, SPARK, USUAL, CostModel, Weights
+from registration.queries.cost_model import (
+    CHEAPEST,
+    FASTEST,
+    SPARK,
+    USUAL,
+    Charge,
+    CostModel,
+    Weights,
+)
+from registration.queries.fragment_sql import fragments_of
 from registration.queries.idp import USUAL_EFFORT, Effort
+from registration.queries.passed_rows import passed_rows
 from registration.queries.providers import Market
 from registration.queries.query_graph import QueryGraph
 from registration.queries.query_plan import Figures, PlanNode
@@ -20,8 +31,8 @@ class Optimiser:
     """Plans queries of one user over one market.
 
     ``target``: URI of the cycle provider where results are wanted ("": the asking process).
-    ``rows_of``: estimates rows of
-    relations whose statistics do not say it (archives with a profile).
+    ``rows_of``: estimates rows of relations whose statistics do not say it (archives with a
+    profile).  ``start_s``: seconds until the target can compute, which passes rows on at once.
     """
 
     def __init__(
@@ -33,11 +44,12 @@ class Optimiser:
         weights: Weights = USUAL,
         rows_of: RowsOf = lambda relation, arguments: None,
         effort: Effort = USUAL_EFFORT,
+        start_s: float = 0.0,
     ) -> None:
         self._market, self._allowed = market, allowed
         self._target = [site.uri for site in allowed.sites].index(target or market.client.uri)
         self._model, self._weights, self._rows_of = model, weights, rows_of
-        self._effort = effort
+        self._effort, self._start_s = effort, start_s
 
     def plan(
         self, graph: QueryGraph, fits: Callable[[Figures], bool] = lambda figures: True
@@ -54,14 +66,32 @@ class Optimiser:
         return first
 
     def _planned(self, graph: QueryGraph, weights: Weights) -> PlanNode:
+        """Of a plan that computes at the target and one that does not, the cheaper with the start
+        of the target."""
+        first, cost = self._searched(graph, weights)
+        start = weights.of(Charge(self._start_s))
+        if start and _computes(first, graph):
+            with suppress(QueryRefused):
+                target = self._allowed.sites[self._target].uri
+                other, price = self._searched(graph, weights, idle=target)
+                if price < cost + start and not _computes(other, graph):
+                    return other
+        return first
+
+    def _searched(
+        self, graph: QueryGraph, weights: Weights, idle: str = ""
+    ) -> tuple[PlanNode, float]:
+        """The cheapest plan, and its cost in the scalar of the weights."""
         needed = self._needed(graph) | 1 << self._target
         opened = open_sites(self._allowed, needed, self._functions(graph))
-        places = Places(self._market, self._allowed, opened, self._model, weights, self._rows_of)
+        places = Places(
+            self._market, self._allowed, opened, self._model, weights, self._rows_of, idle
+        )
         target = (opened & ((1 << self._target) - 1)).bit_count()
         whole = BlockPlans(places, graph, self._effort)
         if whole.cost[target] == inf:
             raise self._kept_away(places, whole)
-        return whole.node(target)
+        return whole.node(target), whole.cost[target]
 
     def _needed(self, graph: QueryGraph) -> int:
         """The sites where data is read."""
@@ -86,3 +116,8 @@ class Optimiser:
         kept = [name for uri, name in relations.items() if self._allowed.why(uri, target.uri)]
         reason = f"rows of {', '.join(kept) or 'the result'} may not go to {target.name}"
         return places.no_plan(reason, relations, (target,))
+
+
+def _computes(root: PlanNode, graph: QueryGraph) -> bool:
+    """Whether the fragment that makes the result does more than to pass rows on."""
+    return passed_rows(fragments_of(root, graph)[-1]) is None

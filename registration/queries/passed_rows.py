@@ -16,6 +16,9 @@ from registration.queries.refusals import QueryRefused
 from registration.queries.sql_language import Text
 from registration.queries.sql_types import ddl
 
+PASSED = ("parquet",)
+"""Formats of relations that are read without Spark."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassedRows:
@@ -40,6 +43,8 @@ class _Computes(Exception):
 
 def passed_rows(fragment: Fragment) -> PassedRows | None:
     """None where the fragment computes anything, or leaves a view out."""
+    if any(scan.relation.format not in PASSED for scan in fragment.scans):
+        return None
     views = {
         scan.view: {each.name: each.type for each in scan.relation.columns}
         for scan in fragment.scans

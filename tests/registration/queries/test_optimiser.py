@@ -246,6 +246,24 @@ def test_money_buys_seconds_where_the_limits_ask_for_it() -> None:
     assert cheap.figures.cost < fast.figures.cost
 
 
+def _started(start_s: float, ruled: Market = FREE) -> PlanNode:
+    graph = replace(FIGURE_1, select=(Output("page", "BINARY", "encode(`r.id`, 'utf-8')"),))
+    return Optimiser(ruled, Compatibility(ruled), start_s=start_s).plan(graph)
+
+
+def test_others_compute_where_the_asking_process_starts_slower_than_it_saves() -> None:
+    assert (_started(0).operator, _started(0).site) == ("project", ASKING)
+    assert _started(1e-6).operator == "project"
+    plan = _started(5)
+    assert [each.operator for each in plan.walk() if each.site == ASKING] == ["receive"]
+    assert plan.figures.bytes_moved > _started(0).figures.bytes_moved
+
+
+def test_the_asking_process_starts_where_nobody_else_may_compute() -> None:
+    plan = _started(5, market(*flow("u:thumbnail", ASKING)))
+    assert _site(plan, "apply") == "client"
+
+
 def test_the_search_and_the_nodes_count_the_same_money() -> None:
     links = tuple(replace(each, price_per_megabyte=2.0) for each in FREE.links)
     priced = market(a=replace(A, price_per_second=3.0), b=replace(B, price_per_second=1.0))
