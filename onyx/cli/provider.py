@@ -51,7 +51,6 @@ MEASURE: dict[str, str | None] = {
 }
 AS: dict[str, str | None] = {
     "--as USER =": "as this user may use it (default: as one who does not show who they are)",
-    "--group GROUP...": "of which the user is one; repeatable",
 }
 
 
@@ -198,7 +197,7 @@ def run_list(arguments: argparse.Namespace) -> None:
         market = catalog.market
         for fault in catalog.faults():
             say(f"left out: {fault}")
-    may = Compatibility(market, getattr(arguments, "as"), arguments.group)
+    may = Compatibility(market, getattr(arguments, "as"))
     for kind, rows in listed(market, may).items():
         if arguments.json:
             for row in rows:

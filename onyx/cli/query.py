@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             from onyx.queries.secrets import where_allowed  # noqa: PLC0415 - cryptography
 
             market = where_allowed(market, secrets_of(arguments))
-        _explain(arguments, plan_query(sql, market, user, arguments.group, quality, learned))
+        _explain(arguments, plan_query(sql, market, user, quality, learned))
         return EXIT_OK
     from onyx.queries.session import Session  # noqa: PLC0415 - Spark and Flight take long to load
     from registration.queries.stopped import QueryStopped  # noqa: PLC0415
@@ -122,7 +122,6 @@ def run(arguments: argparse.Namespace) -> int:
     with Session(
         market,
         user=getattr(arguments, "as"),
-        groups=arguments.group,
         credentials=arguments.credentials,
         insecure=arguments.insecure,
         options=SparkOptions(arguments.master, dict(arguments.conf)),

@@ -36,7 +36,7 @@ VOCABULARY = Path(providers.__file__).with_suffix(".ttl")
 Layer: TypeAlias = Sequence[Statement]
 
 _WORD = re.compile(r"`([^`]+)`|(\w+)")
-_EVERYWHERE = ("CycleProvider", "Link")
+_EVERYWHERE = ("CycleProvider", "Link", "Group")
 _REFERENCES = ("provider", "wrapper", "column", "serverInformation", "certificate")
 _RULES = ("resource", "what")
 _KEPT = 64
@@ -89,7 +89,7 @@ class Catalog:
 
     def market_for(self, sql: str) -> Market:
         """As far as a query may name it: a relation or a function of a name that the text has, with
-        all that is said of it and the rules about it; all cycle providers and links."""
+        all that is said of it and the rules about it; all cycle providers, links and groups."""
         return self._market(sql)[0]
 
     def faults(self) -> list[Fault]:

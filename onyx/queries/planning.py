@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -63,7 +63,6 @@ def plan_query(
     sql: str,
     market: Market,
     user: str = "",
-    groups: Collection[str] = (),
     quality: Quality | None = None,
     learned: Path | None = None,
     start_s: float = START_SECONDS,
@@ -91,7 +90,7 @@ def plan_query(
 
     known = market if learned is None else _with_figures(market, estimates())
     graph = read_query(sql, known).graph
-    matrices = Compatibility(known, user, groups)
+    matrices = Compatibility(known, user)
     optimiser = Optimiser(known, matrices, known.client.uri, rows_of=rows_of, start_s=start_s)
 
     def fits(figures: Figures) -> bool:

@@ -15,6 +15,7 @@ call         body                                answer
 ``measured`` id of the query                     figures of its fragments here
 ``end``      id of the query                     the same, and nothing of the query is left here
 ``DoGet``    signed ticket                       rows
+``GetSchema``  signed ticket                     the types of these rows
 ===========  ==================================  =================================================
 """
 
@@ -24,7 +25,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -92,8 +93,15 @@ class _Query:
     fragments: list[Fragment]
     begun: float = field(default_factory=monotonic)
     seen: float = field(default_factory=monotonic)
+    made: dict[int, Callable[[], Job]] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
+
+    def job(self, number: int) -> Job:
+        """Of a fragment here; made now where it has waited for others, whose streams say types."""
+        if number not in self.jobs:
+            self.jobs[number] = self.made[number]()
+        return self.jobs[number]
 
     @property
     def memory(self) -> float:
@@ -194,7 +202,9 @@ class CycleService:
             for each in [with_secrets(fragment, secrets) for fragment in fragments]:
                 streams = self._peers.streams(order, each)
                 works = self._plug_in(each, order.certified)
-                query.jobs[each.number] = job_of(session, each, streams, works)
+                query.made[each.number] = partial(job_of, session, each, streams, works)
+                if all(receive.is_typed for receive in each.receives):
+                    query.job(each.number)
         except BaseException:
             self.end(order.id)
             raise
@@ -204,11 +214,25 @@ class CycleService:
         signer = self._peers.identity.signer
         return "" if signer is None else signer.certificate
 
+    def schema(self, sealed: bytes) -> pa.Schema:
+        """Of the rows of the fragment that a ticket is for; QueryRefused, QueryStopped."""
+        query, number = self._of_ticket(sealed)
+        return query.job(number).schema
+
     def rows(self, sealed: bytes) -> Job:
-        """The job of the fragment that a ticket is for; QueryRefused."""
+        """The job of the fragment that a ticket is for; QueryRefused, QueryStopped."""
+        query, number = self._of_ticket(sealed)
+        with self._lock:
+            if number in query.taken:
+                raise QueryRefused("not-allowed", "the rows of this fragment were taken already")
+            query.taken.add(number)
+        return query.job(number)
+
+    def _of_ticket(self, sealed: bytes) -> tuple[_Query, int]:
+        """A query and the number of the fragment whose rows the ticket is for."""
         query_id, number, who = self._gate.ticket(sealed)
         query = self._queries.get(query_id)
-        if query is None or number not in query.jobs:
+        if query is None or number not in query.made:
             raise QueryRefused("no-plan", f"no query {query_id} is at work here")
         receiver = query.order.receiver(number)
         wanted = query.user
@@ -218,11 +242,7 @@ class CycleService:
             reason = f"rows of this fragment are for {wanted or 'anonymous'}, not for {who}"
             raise QueryRefused("not-allowed", reason)
         query.seen = monotonic()
-        with self._lock:
-            if number in query.taken:
-                raise QueryRefused("not-allowed", "the rows of this fragment were taken already")
-            query.taken.add(number)
-        return query.jobs[number]
+        return query, number
 
     def measured(self, query_id: str) -> list[Measured]:
         query = self._queries.get(query_id)
@@ -327,6 +347,10 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
             return Refused(refused.fault, getattr(refused, "rule", ""))
         return Refused()
 
+    def get_schema(self, context: Any, descriptor: Any) -> Any:
+        with _refusals():
+            return flight.SchemaResult(self._service.schema(descriptor.command))
+
     def do_get(self, context: Any, wanted: Any) -> Any:
         with _refusals():
             job = self._service.rows(wanted.ticket)
@@ -335,20 +359,19 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Refusals of the block reach the other end by their marks."""
+    """Refusals and errors of the block reach the other end by their marks."""
     try:
         yield
-    except QueryRefused as refused:
-        stopped = QueryStopped(refused.code, refused.reason, refused.rule)
+    except (QueryRefused, QueryStopped) as error:
+        about = error.rule if isinstance(error, QueryRefused) else error.provider
+        stopped = QueryStopped(error.code, error.reason, about)
         raise flight.FlightServerError(stopped.marked()) from None
 
 
 def _told(job: Job, context: Any) -> Iterator[Any]:
     """The rows of a job, until who takes them is gone."""
-    try:
+    with _refusals():
         yield from job.batches(context.is_cancelled)
-    except QueryStopped as stopped:
-        raise flight.FlightServerError(stopped.marked()) from None
 
 
 @contextmanager

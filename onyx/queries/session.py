@@ -81,7 +81,6 @@ class Session:
         insecure: bool = False,
         options: SparkOptions | None = None,
         weak_sandbox: bool = False,
-        groups: Collection[str] = (),
         learned: Path | None = None,
         secrets: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -97,7 +96,7 @@ class Session:
         self.user = self._identity.user or user
         self._is_insecure = insecure
         self._spark, self._options = spark, options or SparkOptions()
-        self._weak, self._groups = weak_sandbox, groups
+        self._weak = weak_sandbox
         self._learned, self._secrets = learned, secrets
         self._lock = threading.Lock()
         self._stack = ExitStack()
@@ -131,7 +130,7 @@ class Session:
     def _planned(self, sql: str, quality: Quality, market: Market) -> QueryPlan:
         market = where_allowed(market, self._secrets)
         start_s = START_SECONDS if self._spark is None else 0.0
-        return plan_query(sql, market, self.user, self._groups, quality, self._learned, start_s)
+        return plan_query(sql, market, self.user, quality, self._learned, start_s)
 
     def _started(self, plan: QueryPlan) -> Execution:
         """At work, without the cycle providers that are away or refuse."""

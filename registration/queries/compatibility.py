@@ -45,14 +45,14 @@ class Compatibility:
         self,
         market: Market,
         user: str = "",
-        groups: Collection[str] = (),
         sites: tuple[CycleProvider, ...] | None = None,
     ) -> None:
         """``user``: a name, "" of one who has not shown who they are; ``sites``: those of masks."""
-        self._market, self._user, self._groups = market, user, groups
+        self._market, self._user = market, user
         self._subjects = {"anonymous"}
         if user:
-            self._subjects |= {"*", f"user/{user}", *(f"group/{each}" for each in groups)}
+            of = {f"group/{each.name}" for each in market.groups.values() if user in each.members}
+            self._subjects |= {"*", f"user/{user}"} | of
         self._permissions: dict[tuple[str, str], list[Permission]] = {}
         for rule in market.permissions:
             for right in (rule.right,) if rule.right else RIGHTS:
@@ -75,7 +75,7 @@ class Compatibility:
     def over(self, mask: int) -> Compatibility:
         """The same user's, with masks over some of the sites alone."""
         sites = tuple(site for at, site in enumerate(self.sites) if mask >> at & 1)
-        return Compatibility(self._market, self._user, self._groups, sites)
+        return Compatibility(self._market, self._user, sites)
 
     def read_mask(self, relation: str) -> int:
         """Where the relation may be scanned."""

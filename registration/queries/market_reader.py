@@ -31,6 +31,7 @@ from registration.queries.providers import (
     Flow,
     Function,
     FunctionProvider,
+    Group,
     Link,
     Market,
     Permission,
@@ -44,7 +45,7 @@ Said: TypeAlias = tuple[str, str, str, str, str]
 
 ARCHIVE_SCHEMA = "source STRING, number BIGINT, time TIMESTAMP, media_type STRING, message STRING"
 """Of a relation of the format ``archive`` that says none."""
-_REPEATED = frozenset({"group", "readAt", "option", "secret", "column"})
+_REPEATED = frozenset({"group", "member", "readAt", "option", "secret", "column"})
 _SUBJECT = re.compile(r"(?:user|group)/\S+|anonymous|\*")
 _NAME = re.compile(r"[^.`\x00-\x1f]{1,128}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -190,10 +191,16 @@ class _Reader:
         for uri in self._check_names(relations, "provider"):
             del relations[uri]
         links = self._all("Link", lambda of: self._link(of, cycles))
-        permissions = tuple(map(self._permission, self._of_class("Permission")))
-        groups = {group for each in cycles.values() for group in each.groups}
-        flows = tuple(self._flow(of, cycles, groups) for of in self._of_class("Flow"))
-        rules = tuple(links.values()), permissions, flows
+        groups = self._all(
+            "Group", lambda of: Group(of.uri, of.name(), frozenset(of.all("member")))
+        )
+        for uri in self._check_names(groups, "name"):
+            del groups[uri]
+        known = {f"group/{each.name}" for each in groups.values()}
+        permissions = tuple(self._permission(of, known) for of in self._of_class("Permission"))
+        places = {group for each in cycles.values() for group in each.groups}
+        flows = tuple(self._flow(of, cycles, places) for of in self._of_class("Flow"))
+        rules = tuple(links.values()), permissions, flows, groups
         reports = self._all("ValidationReport", lambda of: of.text("report", ""))
         return Market(data, owners, cycles, relations, functions, *rules, reports), self._faults
 
@@ -339,10 +346,15 @@ class _Reader:
 
     # --- rules: one that is not clear stays, and forbids ----------------------------------
 
-    def _permission(self, of: _Resource) -> Permission:
+    def _permission(self, of: _Resource, groups: Collection[str]) -> Permission:
         resource, classes = self._governed(of, "resource")
         form = "user/NAME, group/NAME, anonymous or *"
         subject = self._clear(of, lambda: of.matching("subject", _SUBJECT, form))
+        if subject.startswith("group/") and subject not in groups:
+            reason = f"no {subject} is in the catalog"
+            self._note(
+                of, _Wrong("bad-subject", reason, "subject", subject, did_you_mean(subject, groups))
+            )
         right = self._clear(of, lambda: of.word("right", RIGHTS))
         if right and classes and classes.isdisjoint(RIGHTS[right]):
             reason = f"{right} is a right about {' or '.join(RIGHTS[right])}"

@@ -22,8 +22,8 @@ PASSED = ("parquet",)
 
 @dataclass(frozen=True, slots=True)
 class PassedRows:
-    """``columns``: names and types (DDL) of the result; ``parts``: by name of a view its columns in
-    the order of the result."""
+    """``columns``: names and types (DDL, "" where the only stream says it) of the result;
+    ``parts``: by name of a view its columns in the order of the result."""
 
     columns: tuple[tuple[str, str], ...]
     parts: Mapping[str, tuple[str, ...]]
@@ -119,6 +119,7 @@ class _Tables:
 
 
 def _both(one: _Rows, other: _Rows) -> _Rows:
-    if [*one.columns.values()] != [*other.columns.values()]:
+    types = [*one.columns.values()]
+    if types != [*other.columns.values()] or "" in types:
         raise _Computes
     return _Rows(one.columns, one.parts | other.parts)

@@ -141,6 +141,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """``members``: names of users, as their certificates say them."""
+
+    uri: str
+    name: str
+    members: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Permission:
     """``subject``: ``user/NAME``, ``group/NAME``, ``*`` (all who have shown who they are) or
     ``anonymous`` (all).  A resource that some permission names for a right is open to the subjects
@@ -180,6 +189,7 @@ class Market:
     links: tuple[Link, ...] = ()
     permissions: tuple[Permission, ...] = ()
     flows: tuple[Flow, ...] = ()
+    groups: Mapping[str, Group] = field(default_factory=dict)
     reports: Mapping[str, str] = field(default_factory=dict)
 
     @property

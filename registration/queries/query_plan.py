@@ -137,11 +137,16 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """An input that another fragment sends, as a view; ``columns``: names and types (DDL)."""
+    """An input that another fragment sends, as a view; ``columns``: names and types (DDL), "" for
+    one that the stream says."""
 
     view: str
     fragment: int
     columns: tuple[tuple[str, str], ...]
+
+    @property
+    def is_typed(self) -> bool:
+        return all(type_ for _, type_ in self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.refusals import QueryRefused
 from registration.spark.function_runner import Work, scalar_function
 from registration.spark.job import Job, Scanned
-from registration.spark.receive_source import FORMAT, ReceiveSource, Stream
+from registration.spark.receive_source import Stream, received, times_received
 from registration.spark.scans import Opened, ddl_of, open_scan
 from registration.spark.sending import Sending, Waiting, sender
 from registration.spark.session import Session
@@ -73,11 +73,11 @@ class FragmentJob(Job):
                 opened = open_scan(session, scan, wrappers.get(scan.relation.wrapper or ""))
                 self._scans.append(Scanned(opened.bytes, opened.left, opened.rows))
                 _counted(opened, scan).createOrReplaceTempView(scan.view)
-            received = [self._receive(each, streams) for each in fragment.receives]
+            frames = [self._receive(each, streams) for each in fragment.receives]
             frame = session.sql(fragment.sql)
-            if received and _reads_twice(frame, len(received)):
+            if frames and _reads_twice(frame, len(frames)):
                 # A stream is sent once: the frames that are read again are kept here.
-                self._frames = [each.persist() for each in received]
+                self._frames = [each.persist() for each in frames]
                 frame = session.sql(fragment.sql)
         except QueryRefused:
             raise
@@ -88,8 +88,13 @@ class FragmentJob(Job):
         self.schema = types.to_arrow_schema(frame.schema, timezone="UTC")
 
     def _receive(self, receive: Receive, streams: Mapping[int, Stream]) -> Frame:
-        reader = self._session.read.format(FORMAT).schema(ddl_of(receive.columns))
-        frame = reader.options(**streams[receive.fragment].options()).load()
+        stream = streams[receive.fragment]
+        if receive.is_typed:
+            types = import_module("pyspark.sql.types")
+            schema = types.StructType.fromDDL(ddl_of(receive.columns))
+        else:
+            schema = import_module("pyspark.sql.pandas.types").from_arrow_schema(stream.schema())
+        frame = received(self._session, stream, schema)
         frame.createOrReplaceTempView(receive.view)
         return frame
 
@@ -172,7 +177,6 @@ def query_session(session: Session) -> Session:
     own = session.newSession()
     for key, value in _SETTINGS.items():
         own.conf.set(key, value)
-    own.dataSource.register(ReceiveSource)
     return own
 
 
@@ -184,11 +188,11 @@ def _plug(session: Session, name: str, work: Work) -> None:
         session.udf.register(name, made)
 
 
-def _reads_twice(frame: Frame, received: int) -> bool:
+def _reads_twice(frame: Frame, streams: int) -> bool:
     """Whether Spark would read a stream again: for a sample before it sorts, or for a view that the
     SQL names twice."""
     plan = str(frame._jdf.queryExecution().executedPlan())
-    return "rangepartitioning" in plan or plan.count(f"BatchScan {FORMAT}") > received
+    return "rangepartitioning" in plan or times_received(plan) > streams
 
 
 def _is_ordered(frame: Frame) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from registration.queries.passed_rows import passed_rows
+from registration.queries.passed_rows import PassedRows, passed_rows
 from registration.queries.query_plan import Fragment, Scan
 from registration.queries.refusals import QueryRefused
 from registration.spark.arrow_types import arrow_schema
@@ -38,6 +39,16 @@ def job_of(
     return PassingJob.of(fragment, streams) or FragmentJob(session(), fragment, streams, works)
 
 
+def _schema(passed: PassedRows, fragment: Fragment, streams: Mapping[int, Stream]) -> Any:
+    """QueryStopped, QueryRefused."""
+    if all(receive.is_typed for receive in fragment.receives):
+        return arrow_schema(passed.columns)
+    (receive,) = fragment.receives
+    sent = streams[receive.fragment].schema()
+    names = zip(passed.columns, passed.parts[receive.view], strict=True)
+    return import_module("pyarrow").schema([sent.field(of).with_name(n) for (n, _), of in names])
+
+
 class PassingJob(Job):
     """Rows that are passed on as they come."""
 
@@ -55,7 +66,7 @@ class PassingJob(Job):
         if passed is None:
             return None
         try:
-            job = cls(fragment, arrow_schema(passed.columns))
+            job = cls(fragment, _schema(passed, fragment, streams))
         except QueryRefused:  # a type that Arrow has otherwise
             return None
         for receive in fragment.receives:

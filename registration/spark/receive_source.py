@@ -1,23 +1,22 @@
-"""*Receive*: a data source of Spark whose rows are a stream of another cycle provider.
+"""*Receive*: rows that are a stream of another cycle provider.
 
 The stream is Arrow Flight: rows arrive as record batches, over TLS with the certificates of the
-network.  A task reads it as fast as Spark takes the batches, and the sender waits meanwhile.
+network.  A task of Spark reads it as fast as Spark takes the batches, and the sender waits
+meanwhile.  PERF: a data source of PySpark would do the same in three more processes.
 """
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from registration.queries.stopped import QueryStopped, stopped_in
-from registration.spark.contract import DataSource, DataSourceReader, InputPartition
 
-FORMAT = "onyx_receive"
+Frame: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +58,14 @@ class Stream:
     peer: Peer
     ticket: bytes
 
-    def options(self) -> dict[str, str]:
-        """As options of the data source."""
-        return {"peer": json.dumps(asdict(self.peer)), "ticket": b64encode(self.ticket).decode()}
-
-    @classmethod
-    def of(cls, options: Mapping[str, str]) -> Stream:
-        return cls(Peer(**json.loads(options["peer"])), b64decode(options["ticket"]))
+    def schema(self) -> Any:
+        """Of its rows, an Arrow schema; QueryStopped."""
+        flight = import_module("pyarrow.flight")
+        try:
+            with closing(self.peer.connected()) as client:
+                return client.get_schema(flight.FlightDescriptor.for_command(self.ticket)).schema
+        except (flight.FlightError, OSError, import_module("pyarrow").ArrowException) as error:
+            raise self.peer.stopped(error) from None
 
     def batches(
         self, opened: Callable[[Callable[[], None]], None] = lambda cancel: None
@@ -87,30 +87,32 @@ class Stream:
             raise self.peer.stopped(error) from None
 
 
-class ReceiveSource(DataSource):
-    """The source of ``spark.read.format("onyx_receive")``; ``schema`` is to be given."""
+def received(session: Any, stream: Stream, schema: Any) -> Frame:
+    """The stream as a frame of one partition; ``schema``: a StructType of Spark.
 
-    @classmethod
-    def name(cls) -> str:
-        return FORMAT
+    The rows are made of one whose relation has a size that Spark does not know: it would send a
+    stream of few rows to all tasks."""
+    one = session.range(0, 1, 1, 1)
+    rows = one._jdf.queryExecution().toRdd()
+    unknown = session._jsparkSession.internalCreateDataFrame(rows, one._jdf.schema(), False)
+    types = import_module("pyspark.sql.pandas.types").to_arrow_schema(schema, timezone="UTC")
 
-    def reader(self, schema: Any) -> _Reader:
-        return _Reader(Stream.of(self.options), schema)
-
-
-class _Reader(DataSourceReader):
-    def __init__(self, stream: Stream, schema: Any) -> None:
-        self._stream = stream
-        types = import_module("pyspark.sql.pandas.types")
-        self._schema = types.to_arrow_schema(schema, timezone="UTC")
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
+    def onyx_received(given: Iterator[Any]) -> Iterator[Any]:
+        made = import_module("pyarrow").RecordBatch.from_arrays
+        deque(given, 0)  # what Spark still writes would fail at the end
         try:
-            for batch in self._stream.batches():
-                columns = [c.cast(f.type) for c, f in zip(batch.columns, self._schema, strict=True)]
-                yield import_module("pyarrow").RecordBatch.from_arrays(columns, schema=self._schema)
+            for batch in stream.batches():
+                pairs = zip(batch.columns, types, strict=True)
+                yield made([c.cast(f.type) for c, f in pairs], schema=types)
         except QueryStopped as stopped:
             raise RuntimeError(stopped.marked()) from None
+
+    return type(one)(unknown, session).mapInArrow(onyx_received, schema)
+
+
+def times_received(plan: str) -> int:
+    """How often streams are read by a plan, as Spark writes it."""
+    return plan.count("MapInArrow onyx_received(")
 
 
 def _first_line(error: Exception) -> str:

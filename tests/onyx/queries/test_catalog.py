@@ -196,6 +196,7 @@ def test_two_relations_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 RULES = """
+:staff a q:Group ; q:name "staff" ; q:member "ann" .
 :p a q:Permission ; q:subject "user/ann" ; q:right "read" ; q:resource :R .
 :w a q:Flow ; q:what :R ; q:to :A .
 """
@@ -205,6 +206,7 @@ RULES = """
     ("was", "now", "code", "hint"),
     [
         ('"user/ann"', '"ann"', "bad-subject", ""),
+        ('"user/ann"', '"group/staf"', "bad-subject", "group/staff"),
         ('"read"', '"reed"', "unknown-word", "read"),
         ('"read"', '"use"', "wrong-right", ""),
         ("q:resource :R", "q:resource :RR", "no-such-resource", "#R"),

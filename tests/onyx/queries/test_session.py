@@ -74,6 +74,28 @@ def test_an_asking_process_with_nothing_to_compute_starts_no_spark(
     assert run.actual.bytes_moved == found.nbytes
 
 
+def test_types_that_nobody_can_say_before_are_those_of_the_stream(
+    tmp_path: Path, spark: Any
+) -> None:
+    """Rows of R stay out of B, those of S leave it in aggregates alone: A receives these."""
+    client = "<urn:onyx:query:client>"
+    kept = f":r a q:Flow ; q:what :R ; q:to {client} .\n"
+    for number, to in enumerate((":A", client)):
+        kept += f':s{number} a q:Flow ; q:what :S ; q:only "aggregates" ; q:to {to} .\n'
+    place = Place(tmp_path, kept)
+    counted = "SELECT n, transform(array(count(*)), x -> x + n) AS m FROM B.S GROUP BY n"
+    joined = f"SELECT r.n, s.m FROM A.R r JOIN ({counted}) s ON s.n = r.n"
+    with place.serving(spark), asking(place) as session:
+        plan = session.plan(joined)
+        receiving = [(each, receive) for each in plan.fragments for receive in each.receives]
+        untyped = [each.site.name for each, receive in receiving if not receive.is_typed]
+        assert untyped == ["A", "client"]
+        found = session.run(plan).table()
+        assert session._spark is None
+    rows = sorted((row["n"], row["m"]) for row in found.to_pylist())
+    assert rows == [(n, [n + 1]) for n in range(0, ROWS, 3)]
+
+
 def test_a_share_ends_each_scan_and_the_answer_is_marked(place: Place, spark: Any) -> None:
     with place.serving(spark), asking(place, spark=spark) as session:
         run = session.run("SELECT n FROM A.R", Quality(share=0.5))
@@ -113,6 +135,19 @@ def test_a_providers_own_rules_count_and_not_those_of_the_plan(place: Place) -> 
         with refused as caught:
             session.run("SELECT n FROM A.R")
     assert (caught.value.code, caught.value.rule) == ("not-allowed", "urn:m#rule")
+
+
+def test_a_provider_knows_the_groups_of_users_by_its_own_catalog(place: Place, spark: Any) -> None:
+    """The plan's catalog says that ann is in staff; that of A says it, or says ben alone."""
+    rule = ':p a q:Permission ; q:subject "group/staff" ; q:right "read" ; q:resource :R .\n'
+    staff = ':staff a q:Group ; q:name "staff" ; q:member "ben"'
+    market = place.market_with(f'{staff}, "ann" . {rule}')
+    with place.serving(spark, {"A": market}), asking(place, market) as session:
+        assert session.run("SELECT n FROM A.R WHERE n < 3").table().num_rows == 3
+    with place.serving(None, {"A": place.market_with(f"{staff} . {rule}")}):
+        with asking(place, market) as session, pytest.raises(QueryRefused) as caught:
+            session.run("SELECT n FROM A.R")
+    assert (caught.value.code, caught.value.rule) == ("not-allowed", "urn:m#p")
 
 
 def test_a_user_whose_certificate_is_revoked_meanwhile_is_refused(place: Place) -> None:

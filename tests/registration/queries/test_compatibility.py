@@ -16,6 +16,7 @@ from registration.queries.providers import (
     Flow,
     Function,
     FunctionProvider,
+    Group,
     Market,
     Permission,
     Relation,
@@ -131,8 +132,10 @@ def cases() -> Iterator[tuple[Market, PlainRules, Compatibility]]:
         print(f"seed {seed}")
         market = random_market(Random(seed))
         for user, groups in USERS:
-            rules = PlainRules(market, user, groups)
-            yield market, rules, Compatibility(market, user, groups)
+            known = {each: Group(each, each, frozenset({user})) for each in groups}
+            known["others"] = Group("others", "guests", frozenset({"someone"}))
+            grouped = replace(market, groups=known)
+            yield grouped, PlainRules(grouped, user, groups), Compatibility(grouped, user)
 
 
 def mask_of(places: Sequence[bool]) -> int:
