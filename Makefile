@@ -9,6 +9,7 @@ CAMPAIGN_SECONDS ?= 7200
 STAMP  := $(VENV)/.set-up
 DEV    := $(VENV)/.set-up-dev
 BUILT  := $(VENV)/.built
+CLASSES := $(VENV)/.classes
 # Of mypy, by contents: a second clone checks only files that are new to it, as setup.py compiles only such.
 CHECKED := $(if $(HOME),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/onyx/mypy,.mypy_cache)
 # The locks are complete, hence no resolving; Python compiles the modules that are imported, not all 7,000.
@@ -54,7 +55,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@ONYX_COMPILE=skip $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
-dev: $(BUILT) $(DEV)
+dev: $(BUILT) $(DEV) $(CLASSES)
 
 $(DEV): $(STAMP) requirements-dev.lock
 	@echo "setup: locked dependencies of tests and extras (requirements-dev.lock)"
@@ -69,13 +70,19 @@ $(BUILT): $(STAMP) setup.py $(foreach p,formats yfilter,$(wildcard $(p)/*.p* $(p
 	@echo "setup: done, build: `$(BIN)/python -c 'import formats; print(formats.build_info())'`"
 	@touch $@
 
+# Of the JVM of Spark, whose sessions take half of the time then.
+$(CLASSES): $(DEV) $(BUILT)
+	@echo "setup: archive of Spark's classes"
+	@$(BIN)/python -m registration.spark.class_archive
+	@touch $@
+
 demo: $(BUILT)
 	@$(BIN)/python -m demo $(if $(MESSAGES),--messages "$(MESSAGES)")
 
 fast: $(BUILT) $(DEV)
 	$(BIN)/python -m pytest --fast -q -n $(JOBS) --maxprocesses 8
 
-test: $(BUILT) $(DEV)
+test: $(BUILT) $(DEV) $(CLASSES)
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
 
 check: $(DEV)

