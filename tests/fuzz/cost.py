@@ -1,17 +1,18 @@
 """What a profile costs on a message, and profiles that may cost much.
 
 The oracle is no clock: it counts calls of functions, which are the same in every run, and the bytes
-that are held at once.  Work within one call of compiled code is seen by its memory alone.
+that the process holds more than before.  Work within one call of compiled code is seen by its
+memory alone.
 """
 
 from __future__ import annotations
 
 import sys
-import tracemalloc
 from inspect import CO_GENERATOR
 from random import Random
 from types import FrameType
 
+from tests.fuzz.decoders import peak_bytes, peak_from_now
 from yfilter import Matcher, MatchLimits
 from yfilter.errors import ProfileRefused
 
@@ -32,19 +33,19 @@ class Meter:
     def __init__(self, calls_max: int = CALLS_MAX, bytes_max: int = BYTES_MAX) -> None:
         self.calls = 0
         self.peak_bytes = 0
+        self._before = 0
         self._next_look = LOOK_CALLS
         self._calls_max = calls_max
         self._bytes_max = bytes_max
 
     def __enter__(self) -> Meter:
-        tracemalloc.start()
+        self._before = peak_from_now()
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *error: object) -> None:
         sys.setprofile(None)
         self._look()
-        tracemalloc.stop()
 
     def seconds(self) -> float:
         """A clock of processor time, at a hundred nanoseconds a call."""
@@ -65,7 +66,7 @@ class Meter:
                 self.check()
 
     def _look(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, tracemalloc.get_traced_memory()[1])
+        self.peak_bytes = peak_bytes() - self._before
 
 
 def evaluate(profile: str, message: bytes, limits: MatchLimits, meter: Meter) -> None:

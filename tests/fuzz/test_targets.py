@@ -71,6 +71,17 @@ def test_the_oracle_sees_what_stalls_a_broker() -> None:
     evaluate(PAIRS.replace("100000", "10"), b"<a/>", WITHOUT_END, Meter(FEW_CALLS))
 
 
+def test_the_oracle_sees_memory_that_one_call_held() -> None:
+    for mebibytes in (40, 80, 40):
+        with Meter() as meter:
+            assert b"x" * (mebibytes << 20)
+        assert (mebibytes - 4) << 20 < meter.peak_bytes < (mebibytes + 4) << 20
+    with Meter() as meter:
+        assert b"x" * (80 << 20)
+    with pytest.raises(TooCostly):
+        meter.check()
+
+
 def test_the_cost_fuzzer_finds_such_a_profile_where_nothing_is_bounded() -> None:
     for number in range(60):
         chance = ByteChance(TARGETS["cost"].an_input(Random(f"test.{number}")))
