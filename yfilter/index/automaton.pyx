@@ -1950,8 +1950,8 @@ cdef inline size_t _address(name) noexcept:
 # number of tests.  Words and tokens are looked for in the value as words.py spaces it, in tries of
 # their own, from its spaces.  A regular expression stands in the trie by the texts that it needs
 # (pattern_texts.py); all of which one is found there, and those that need none, are searched for at
-# once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py), and of a text
-# those that differ in the constants of functions on it (text_programs.py).
+# once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py), and of a
+# text those that differ in the constants of functions on it (text_programs.py).
 
 
 cdef enum:
