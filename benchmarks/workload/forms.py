@@ -201,7 +201,7 @@ _FORMS = (
         "string-length(d) - string-length(translate(d, '{letter}', '')) > {many}",
     ),
     _form("tokenize", "count(tokenize(d, '{word}')) > 1", "contains(d, '{word}')"),
-    _form("floor_own", "floor(e div {modulus}) = {number}"),
+    _form("floor_own", "floor(e * 12000 div {modulus}) = {low}"),
     _form("some_plus", "some $e in e, $q in @q satisfies $e = $q + {number}", "e = @q + {number}"),
     _form(
         "date_difference",

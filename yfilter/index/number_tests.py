@@ -103,8 +103,8 @@ def about_number(test: ast.Comparison) -> tuple[ast.Operator, float | str | None
     assert isinstance(test.right, ast.Literal) and not isinstance(test.right.value, str)
     if isinstance(test.left, ast.FunctionCall) and test.left.name == "near":
         number = to_double(test.right.value)
-        bounds = number - PAIRS_SLACK, number + PAIRS_SLACK, inf, inf
-        return ast.Operator.EQ, " ".join((_WITHIN, *map(repr, bounds)))
+        near = number - PAIRS_SLACK, number + PAIRS_SLACK, inf, inf
+        return ast.Operator.EQ, " ".join((_WITHIN, *map(repr, near)))
     placed = _placed(test)
     if placed is not None:
         return placed
