@@ -90,7 +90,7 @@ _WITH_PATTERNS = frozenset(("replace", "tokenize"))
 
 def _measured(value: ast.Expression) -> ast.Expression | None:
     """The text of which a number is the length; ``keep`` stands for the characters that
-    ``translate`` takes out."""
+    ``translate`` takes out, ``tokens`` for as many characters as there are."""
     match value:
         case ast.FunctionCall("string-length", (text,)):
             return text
@@ -105,10 +105,10 @@ def _measured(value: ast.Expression) -> ast.Expression | None:
             ),
         ) if _is_same(text, same) and (isinstance(new, Blank) or new == ""):
             return ast.FunctionCall("keep", (text, letters))
-        case ast.FunctionCall(
-            "count", (ast.FunctionCall("tokenize", (_, ast.Literal(str()))) as pieces,)
+        case ast.FunctionCall("count", (ast.FunctionCall("tokenize", (text, part)) as call,)) if (
+            plain_size(call)
         ):
-            return pieces
+            return ast.FunctionCall("tokens", (text, part))
     return None
 
 
@@ -150,7 +150,7 @@ def _step(value: ast.Expression) -> tuple[ast.Expression, Step] | None:
     match value:
         case ast.FunctionCall("normalize-space", (text,)):
             return text, ("normalize-space", "", "")
-        case ast.FunctionCall("tokenize", (text, ast.Literal(str(part)))) if plain_size(value):
+        case ast.FunctionCall("tokens", (text, ast.Literal(str(part)))):
             return text, ("tokenize", part, "")
         case ast.FunctionCall(
             "replace", (text, ast.Literal(str(part)), ast.Literal(str(other)))
@@ -187,17 +187,12 @@ def _step(value: ast.Expression) -> tuple[ast.Expression, Step] | None:
 
 
 # The numbers of steps, as automaton.pyx has them.
-STEPS = dict(
-    zip(
-        (
-            *("translate", "keep", "substring-before", "substring-after", "concat", "substring"),
-            *("last", "normalize-space", "replace", "tokenize"),
-            *("=", "contains", "starts-with", "ends-with", "length"),
-        ),
-        range(15),
-        strict=True,
-    )
+_NAMES = (
+    *("translate", "keep", "substring-before", "substring-after", "concat", "substring", "last"),
+    *("normalize-space", "replace", "tokenize"),
+    *("=", "contains", "starts-with", "ends-with", "length"),
 )
+STEPS = {name: number for number, name in enumerate(_NAMES)}
 
 
 def described(program: str) -> str:

@@ -92,6 +92,7 @@ def of_text(rng: Random) -> str:
                 f"{relation} {literal}"
             ),
             f"count(tokenize({value}, '{part or 'a'}')) {relation} {literal}",
+            f"{test}(translate(tokenize({value}, ' '), '{part}', 'b'), '{letters}')",
         )
     )
     return f"not({found})" if rng.random() < 0.3 else found
