@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
@@ -504,7 +504,8 @@ def _without_blanks(pattern: str) -> list[int]:
 
 
 MEMORY_MAX = 4 << 20  # bytes of one pattern, and of what is remembered in searching for it
-SET_MEMORY_MAX = 8 << 20  # of a set
+SET_MEMORY_MAX = 8 << 20  # of a set of SET_PATTERNS; of a larger one in proportion
+SET_PATTERNS = 256
 WRITTEN_MAX = 1 << 18  # characters; more than RE2's memory holds
 
 _NOTHING = r"[^\x{0}-\x{10ffff}]"
@@ -558,14 +559,15 @@ def compile_re2(written: str) -> Re2Pattern | None:
         return None
 
 
-def compile_re2_set(written: Iterable[str]) -> Re2Set | None:
+def compile_re2_set(written: Collection[str]) -> Re2Set | None:
     """Patterns of written_for_re2, to be searched for at once; None if together they are too large.
 
     Matching gives 0, which stands for nothing but that RE2's memory sufficed, and the places of the
     patterns found, from 1 on; None where memory did not suffice.
     """
     re2 = _library()
-    compiled = re2.Set.SearchSet(_options(SET_MEMORY_MAX))
+    memory_max = SET_MEMORY_MAX * -(-len(written) // SET_PATTERNS)
+    compiled = re2.Set.SearchSet(_options(memory_max))
     compiled.Add(r"\z")  # in every text; else a failure would be taken for nothing found
     for pattern in written:
         compiled.Add(pattern)

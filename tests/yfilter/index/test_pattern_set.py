@@ -7,7 +7,7 @@ import random
 import pytest
 
 from yfilter.index import pattern_set
-from yfilter.index.pattern_set import BLOCK_PATTERNS_MAX, PatternSet
+from yfilter.index.pattern_set import BLOCK_PATTERNS_MAX, BLOCKS_MAX, PatternSet
 from yfilter.language.patterns import compile_pattern
 
 
@@ -38,8 +38,10 @@ def random_pattern(chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("block_max", [1, 2, 7, BLOCK_PATTERNS_MAX])
-def test_adds_and_removes(block_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("blocks_max", [3, 1_000])
+def test_adds_and_removes(block_max: int, blocks_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern_set, "BLOCK_PATTERNS_MAX", block_max)
+    monkeypatch.setattr(pattern_set, "BLOCKS_MAX", blocks_max)
     chance = random.Random(block_max)
     together, patterns = PatternSet(), dict[int, str]()
     for step in range(300):
@@ -55,6 +57,16 @@ def test_adds_and_removes(block_max: int, monkeypatch: pytest.MonkeyPatch) -> No
         assert sorted(together.find(text.encode())) == sorted(found_alone(patterns, text))
         assert len(together) == len(patterns)
         assert len(together._blocks) <= 2 * 400 // block_max + 2
+
+
+def test_blocks_that_are_full_become_one() -> None:
+    patterns = {number: f"x{number}y" for number in range(BLOCK_PATTERNS_MAX * BLOCKS_MAX + 2)}
+    together = filled(patterns)
+    assert len(together._blocks) == 2
+    for number in (0, 1_000, len(patterns) - 1):
+        assert together.find(f"x{number}y".encode()) == [number]
+        together.remove(number)
+        assert together.find(f"x{number}y".encode()) == []
 
 
 def test_blocks_are_compiled_when_asked_after_a_change() -> None:
