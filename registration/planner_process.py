@@ -33,10 +33,16 @@ from registration.planning.exclusiveness import Pattern
 from registration.planning.plan import Plan
 from registration.planning.plan_file import from_json, to_json
 from registration.planning.planner import PlanOptions, measured_values
-from registration.spark.inputs import Frame, UnreadableData, read_profiles
+from registration.spark.inputs import UnreadableData, read_profiles
 from registration.spark.plan_job import PlanJob, run_plan_job
 from registration.spark.sent_code import is_here
-from registration.spark.session import Session, SparkOptions, SparkUnavailable, spark_session
+from registration.spark.session import (
+    Frame,
+    Session,
+    SparkOptions,
+    SparkUnavailable,
+    spark_session,
+)
 
 NICENESS = 10
 DATA_BYTES_MAX = 4 * 1024**3  # of each process

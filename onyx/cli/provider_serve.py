@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -62,11 +64,18 @@ def run_serve(arguments: argparse.Namespace) -> None:
     options = SparkOptions(
         arguments.master or f"local[{SLOTS * site.cores}]", {**settings, **dict(arguments.conf)}
     )
-    with TemporaryDirectory(prefix="onyx-functions-") as folder, spark_session(options) as session:
+    with (
+        TemporaryDirectory(prefix="onyx-functions-") as folder,
+        ExitStack() as stack,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        # Rows are passed on without Spark, and signatures checked, while it starts.
+        started = pool.submit(lambda: stack.enter_context(spark_session(options)))
+        started.add_done_callback(lambda done: stop.set() if done.exception() else None)
         service = CycleService(
             site,
             market,
-            session,
+            started.result,
             Gate(check),
             Peers(market, identity),
             plug_in(market, FunctionStore(Path(folder)), check, weak=arguments.allow_weak_sandbox),
@@ -76,6 +85,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
             where = f"{site.host}:{server.port}"
             tell_of(arguments, {"event": "ready", "at": where}, f"{site.name} is ready at {where}")
             stop.wait()
+        started.result()
 
 
 SLOTS = 4

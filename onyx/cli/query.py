@@ -33,7 +33,7 @@ The relations and functions of a catalog are named in Spark's SQL as PROVIDER.RE
 and FUNCTION. The query is planned over the machines that the rules of the catalog allow,
 and executed by these (onyx provider serve) and by this command, which prints the rows.
 
-The plan is signed by --credentials; without any one is anonymous, and gets what is
+The plan is signed by --credentials; a user without them is anonymous, and gets what is
 public. Limits (--limit, or --soft where they may be passed): {", ".join(LIMITS[:4])},
 {", ".join(LIMITS[4:])}. docs/queries.md has more.
 

@@ -5,14 +5,13 @@ A cycle provider tells a user of their own queries, and an operator of the netwo
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
 from onyx.queries.identity import Identity
 from onyx.queries.provider_process import AtWork, Peers
-from onyx.queries.running import asked, everywhere
+from onyx.queries.running import asked, ended, everywhere
 from onyx.queries.signatures import question
 from registration.queries.providers import Market
 from registration.queries.stopped import QueryStopped
@@ -64,12 +63,7 @@ def queries_at_work(market: Market, identity: Identity) -> tuple[list[RunningQue
 
 def end_query(market: Market, identity: Identity, query: str) -> None:
     """Cancel it at all cycle providers; its asking process is told so by their streams."""
-
-    def end(peer: Peer) -> None:
-        with suppress(QueryStopped):
-            asked(peer, "end", query.encode())
-
-    everywhere(end, _peers(market, identity))
+    ended(query, _peers(market, identity))
 
 
 def _peers(market: Market, identity: Identity) -> list[Peer]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -119,11 +118,9 @@ def _with_figures(market: Market, estimates: Estimates) -> Market:
         site.uri: replace(site, slowness=site.slowness * estimates.slowness(site.uri))
         for site in market.sites
     }
-    return replace(market, relations=dict(_with_bytes(market, estimates)), cycle_providers=sites)
-
-
-def _with_bytes(market: Market, estimates: Estimates) -> Iterator[tuple[str, Relation]]:
-    for uri, relation in market.relations.items():
-        # Of Parquet only some columns were read.
-        is_wanted = relation.bytes is None and relation.format != "parquet"
-        yield uri, replace(relation, bytes=estimates.bytes_of(relation)) if is_wanted else relation
+    relations = {
+        uri: replace(each, bytes=estimates.bytes_of(each))
+        for uri, each in market.relations.items()
+        if each.bytes is None and each.format != "parquet"  # of which only some columns were read
+    }
+    return replace(market, relations={**market.relations, **relations}, cycle_providers=sites)

@@ -179,10 +179,11 @@ class CycleService:
     """The work of a cycle provider, without a connection."""
 
     def __init__(
-        self, own: CycleProvider, market: Market, session: Session, gate: Gate, peers: Peers,
-        plug_in: PlugIn, *, is_open: bool = False,
+        self, own: CycleProvider, market: Market, session: Callable[[], Session], gate: Gate,
+        peers: Peers, plug_in: PlugIn, *, is_open: bool = False,
     ) -> None:  # fmt: skip
-        """``is_open``: who asks is not checked, for this machine alone."""
+        """``session``: gives that of the process, once it has started.  ``is_open``: who asks is
+        not checked, for this machine alone."""
         self._own, self._market, self._session = own, market, session
         self._gate, self._peers, self._plug_in, self._is_open = gate, peers, plug_in, is_open
         self._lock = threading.Lock()
@@ -198,7 +199,7 @@ class CycleService:
         try:
             of = order.id, "" if user is None else str(user)
             secrets = open_secrets(of, order.secrets, self._own.uri, self._peers.identity.signer)
-            session = cache(lambda: query_session(self._session))
+            session = cache(lambda: query_session(self._session()))
             for each in [with_secrets(fragment, secrets) for fragment in fragments]:
                 streams = self._peers.streams(order, each)
                 works = self._plug_in(each, order.certified)
@@ -301,6 +302,7 @@ class CycleService:
                     raise QueryRefused("not-allowed", reason, rules or relation)
 
     def _hold(self, query: _Query) -> None:
+        slots = self._session().sparkContext.defaultParallelism if query.receives else 1
         with self._lock:
             now = monotonic()
             self._queries = {q: one for q, one in self._queries.items() if not one.is_left(now)}
@@ -311,7 +313,7 @@ class CycleService:
                 raise QueryRefused("no-resources", reason, self._own.uri)
             # A task that waits for rows keeps its slot: one is left for tasks that wait for nobody.
             waiting = query.receives + sum(each.receives for each in self._queries.values())
-            if waiting >= self._session.sparkContext.defaultParallelism > 1:
+            if query.receives and waiting >= slots > 1:
                 reason = f"{waiting:,} tasks of {self._own.name} would wait for rows of elsewhere"
                 raise QueryRefused("no-resources", reason, self._own.uri)
             self._queries[query.order.id] = query

@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from itertools import takewhile
 from math import inf
 from time import monotonic
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -30,6 +30,7 @@ from registration.queries.stopped import QueryStopped
 from registration.spark.job import Job, Measured, Scanned
 from registration.spark.receive_source import Peer
 
+T = TypeVar("T")
 Bill: TypeAlias = Mapping[str, float]
 """Money by URI of a provider."""
 
@@ -81,11 +82,8 @@ class Execution:
     def end(self) -> None:
         """Nothing of it is left at any cycle provider that answers."""
 
-        def end(peer: Peer) -> None:
-            with suppress(QueryStopped):
-                self._note(asked(peer, "end", self._order.id.encode()))
-
-        everywhere(end, self._peers)
+        for answer in ended(self._order.id, self._peers):
+            self._note(answer)
 
     def _note(self, answer: bytes) -> None:
         for each in _MEASURED.decode(answer):
@@ -227,6 +225,8 @@ class Run:
         if plan is None:
             raise stopped
         with self._lock:
+            if self._stopped_by is not None and self._stopped_by.code != stopped.code:
+                raise self._stopped_by
             self._next, self._stopped_by = plan, None
 
     def _go_over(self, plan: QueryPlan) -> None:
@@ -302,8 +302,7 @@ class Run:
             try:
                 execution.look()
             except QueryStopped as stopped:
-                if execution is self._execution:
-                    self._stop(stopped)
+                self._stop(stopped, execution)
             if self._stopped_by is None and self._next is None:
                 self._hold()
 
@@ -348,9 +347,11 @@ class Run:
             if each.name in OF_RUNS and not each.is_soft:
                 yield each
 
-    def _stop(self, stopped: QueryStopped) -> None:
+    def _stop(self, stopped: QueryStopped, of: Execution | None = None) -> None:
+        """``of``: the execution that it is about, which the run may have left already."""
         with self._lock:
-            if not self._is_over.is_set() and self._stopped_by is None:
+            is_left = of is not None and (of is not self._execution or self._next is not None)
+            if not is_left and not self._is_over.is_set() and self._stopped_by is None:
                 self._stopped_by, self._next = stopped, None
                 self._execution.cancel()
 
@@ -366,10 +367,20 @@ def asked(peer: Peer, name: str, body: bytes) -> bytes:
         raise peer.stopped(error) from None
 
 
-def everywhere(done: Callable[[Peer], None], peers: Collection[Peer]) -> None:
+def everywhere(done: Callable[[Peer], T], peers: Collection[Peer]) -> list[T]:
     """At all cycle providers at once; the first error is raised when all have answered."""
-    if peers:
-        with ThreadPoolExecutor(len(peers)) as pool:
-            tasks = [pool.submit(done, peer) for peer in peers]
-        for each in tasks:
-            each.result()
+    with ThreadPoolExecutor(max(len(peers), 1)) as pool:
+        tasks = [pool.submit(done, peer) for peer in peers]
+    return [each.result() for each in tasks]
+
+
+def ended(query: str, peers: Collection[Peer]) -> list[bytes]:
+    """End a query at cycle providers; the last figures of those that answer."""
+
+    def end(peer: Peer) -> bytes:
+        try:
+            return asked(peer, "end", query.encode())
+        except QueryStopped:
+            return b""
+
+    return [answer for answer in everywhere(end, peers) if answer]

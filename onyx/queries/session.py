@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from onyx.queries.identity import Identity
 from onyx.queries.lateness import slowed, without
 from onyx.queries.planning import START_SECONDS, QueryPlan, plan_query
 from onyx.queries.provider_process import Peers, Refused, plug_in
-from onyx.queries.running import OF_RUNS, Execution, Run, asked, everywhere
+from onyx.queries.running import OF_RUNS, Execution, Run, asked, ended, everywhere
 from onyx.queries.secrets import SealedSecret, seal_secrets, where_allowed, with_secrets
 from onyx.queries.signatures import Order, seal
 from overlay.link.principal import Principal
@@ -201,7 +201,7 @@ class Session:
                 peers.streams(order, root), works,
             )  # fmt: skip
         except BaseException:
-            everywhere(lambda peer: _ended(peer, order.id), reached.values())
+            ended(order.id, reached.values())
             raise
         return Execution(job, order, reached.values(), plan)
 
@@ -281,8 +281,3 @@ def _plug(peer: Peer, sealed: bytes) -> None:
         reason = f"{peer.address}: {fault.reason}"
         error = QueryRefused(fault.code, reason, refused.rule, hint=fault.hint)  # type: ignore[arg-type]
         raise _SiteMissing(peer.uri, error) if fault.code in ELSEWHERE else error
-
-
-def _ended(peer: Peer, query: str) -> None:
-    with suppress(QueryStopped):
-        asked(peer, "end", query.encode())

@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from overlay.archive_file import (
     ArchivedMessage,
@@ -24,10 +24,8 @@ from overlay.archive_file import (
     unnoted,
 )
 from registration.spark.archived_message import ARCHIVED
-from registration.spark.session import Session
+from registration.spark.session import Batch, Frame, Session
 
-Frame: TypeAlias = Any
-Batch: TypeAlias = Any
 Slice: TypeAlias = tuple[str, list[Member] | None]
 Note: TypeAlias = Callable[[Gap], None]
 

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any
 
 from formats.errors import DecodeError, MessageRefused
 from overlay.archive_file import Gap
@@ -20,10 +20,11 @@ from overlay.routing.broadcast_tree import BroadcastTree
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.plan import Placer, Plan
 from registration.spark.archived_message import ARCHIVED, read_archived
+from registration.spark.arrow_types import batch_of
 from registration.spark.inputs import read_messages, read_profiles, read_sample
 from registration.spark.kept import kept
 from registration.spark.progress import Told, nobody, steps_of
-from registration.spark.session import Session
+from registration.spark.session import Batch, Session
 from yfilter import (
     LinkTarget,
     Matcher,
@@ -35,9 +36,8 @@ from yfilter import (
 )
 from yfilter.engine.linear_paths import routing_query
 
-Frame: TypeAlias = Any
-Batch: TypeAlias = Any
-
+_SEEN = "profile int, count int, amounts array<bigint>, name string, result string"
+_MATCHES = "profile string, matches bigint"
 PROFILES_MAX = 5_000  # more are a population
 SAMPLES = 3
 _RESULT_BYTES_SHOWN = 2_000
@@ -98,11 +98,10 @@ def run_backtest(session: Session, job: BacktestJob, told: Told = nobody) -> Bac
     for text in job.profiles.values():
         parse_profile(text)
     names = list(job.profiles)
-    schema = "profile int, count int, amounts array<long>, name string, result string"
     with steps_of(session, told) as steps:
         steps.begin(f"replaying the archive for {len(job.profiles):,} profiles")
         messages = read_messages(session, job.archive, steps.noting())
-        rows = messages.mapInArrow(steps.counted(_replay(job)), schema).collect()
+        rows = messages.mapInArrow(steps.counted(_replay(job)), _SEEN).collect()
         gaps = steps.tell_gaps()
     records = {name: ProfileRecord(host=_host(job, text)) for name, text in job.profiles.items()}
     found = refused = 0
@@ -147,7 +146,7 @@ def run_population_backtest(
         steps.begin(f"replaying {len(data):,} messages for each profile")
         counting = steps.counted(_count_matches(data))
         frame = read_profiles(session, profiles, kind)
-        counted = frame.mapInArrow(counting, "profile string, matches long").persist()
+        counted = frame.mapInArrow(counting, _MATCHES).persist()
         try:
             mean, matching = counted.agg(
                 functions.avg("matches"), functions.count_if(functions.col("matches") > 0)
@@ -249,19 +248,7 @@ class _Tally:
             amounts = [getattr(record, key) for key in _AMOUNTS]
             rows.append((place, record.matches, amounts, None, None))
             rows += [(place, 0, None, name, result) for name, result in record.samples]
-        arrow = import_module("pyarrow")
-        kinds = (
-            arrow.int32(),
-            arrow.int32(),
-            arrow.list_(arrow.int64()),
-            arrow.string(),
-            arrow.string(),
-        )
-        columns = zip(*rows, strict=True)
-        return arrow.RecordBatch.from_arrays(
-            [arrow.array(column, kind) for column, kind in zip(columns, kinds, strict=True)],
-            ["profile", "count", "amounts", "name", "result"],
-        )
+        return batch_of(_SEEN, zip(*rows, strict=True))
 
     def _record(self, place: int) -> ProfileRecord:
         return self._records.setdefault(place, ProfileRecord())
@@ -292,7 +279,6 @@ def _count_matches(
     """(profile, matches) over all messages; texts that are no profiles match nothing."""
 
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        arrow = import_module("pyarrow")
         for batch in batches:
             matcher = Matcher()
             texts = batch.column("text").to_pylist()
@@ -309,9 +295,6 @@ def _count_matches(
                         counts[int(name)] += 1
                 except (MessageRefused, DecodeError, MatchLimitExceeded):
                     continue
-            yield arrow.RecordBatch.from_arrays(
-                [batch.column("profile"), arrow.array(counts, arrow.int64())],
-                ["profile", "matches"],
-            )
+            yield batch_of(_MATCHES, (batch.column("profile"), counts))
 
     return run

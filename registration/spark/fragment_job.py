@@ -16,19 +16,17 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
 from uuid import uuid4
 
 from registration.queries.query_plan import Fragment, Receive, Scan
 from registration.queries.refusals import QueryRefused
 from registration.spark.function_runner import Work, scalar_function
 from registration.spark.job import Job, Scanned
+from registration.spark.progress import tasks_of
 from registration.spark.receive_source import Stream, received, times_received
 from registration.spark.scans import Opened, ddl_of, open_scan
 from registration.spark.sending import Sending, Waiting, sender
-from registration.spark.session import Session
-
-Frame: TypeAlias = Any
+from registration.spark.session import Frame, Session
 
 _ENDS_EARLY = "Limit"  # in the name of an operator of Spark that does not take all rows
 _COUNTED = ("archive", "csv", "json")
@@ -150,15 +148,7 @@ class FragmentJob(Job):
         )
 
     def _share(self) -> float:
-        tracker = self._context.statusTracker()
-        done = tasks = 0
-        for job in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job)
-            for number in () if info is None else info.stageIds:
-                stage = tracker.getStageInfo(number)
-                if stage is not None:
-                    tasks += stage.numTasks
-                    done += stage.numCompletedTasks
+        done, tasks = tasks_of(self._context, self._group)
         return done / tasks if tasks else 0.0
 
 

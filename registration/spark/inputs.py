@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from formats.errors import Refusal
@@ -34,11 +34,9 @@ from registration.spark.archive_files import (
     Note,
 )
 from registration.spark.archived_message import ARCHIVED
-from registration.spark.progress import Batch, Run
+from registration.spark.progress import Run
 from registration.spark.sent_code import is_here
-from registration.spark.session import Session, told_by
-
-Frame: TypeAlias = Any  # a Spark DataFrame
+from registration.spark.session import Batch, Frame, Session, told_by
 
 FORMATS = ("lines", "files", "jsonl", "parquet")
 _FORMAT_OF_SUFFIX = {

@@ -16,8 +16,9 @@ from registration.queries.query_plan import Scan
 
 Batch: TypeAlias = Any
 
-BATCH_BYTES = 2 << 20
+BATCH_BYTES = 4 << 20
 _ROWS_MAX = 1 << 16  # of a batch
+_ROWS_SEEN = 64
 _PATTERN = frozenset("*?[{\\")
 """Characters of a location that Spark takes for a pattern of names."""
 _OF_SPARK = b"org.apache.spark"
@@ -88,8 +89,11 @@ def read_groups(path: str, groups: Sequence[int], columns: Sequence[str]) -> Ite
     with import_module("pyarrow.parquet").ParquetFile(path, memory_map=True) as file:
         for number in groups:
             group = file.metadata.row_group(number)
-            width = group.total_byte_size / max(group.num_rows, 1)
-            rows = max(1, min(_ROWS_MAX, int(BATCH_BYTES / max(width, 1.0))))
             names = list(dict.fromkeys(columns))
+            # The file may have each text once, so some rows say how many bytes one has.
+            first = next(file.iter_batches(_ROWS_SEEN, row_groups=[number], columns=names), None)
+            seen = 0 if first is None else first.nbytes / max(first.num_rows, 1)
+            width = max(seen, group.total_byte_size / max(group.num_rows, 1), 1.0)
+            rows = max(1, min(_ROWS_MAX, int(BATCH_BYTES / width)))
             for batch in file.iter_batches(rows, row_groups=[number], columns=names):
                 yield batch.select(list(columns))

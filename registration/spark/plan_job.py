@@ -17,11 +17,11 @@ from registration.planning.occurrence import SchemaOccurrences
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
-from registration.spark.inputs import Frame, read_profiles, read_sample, weighted
+from registration.spark.inputs import read_profiles, read_sample, weighted
 from registration.spark.population import RefusedProfile, SparkPopulation
 from registration.spark.progress import Steps, Told, nobody, steps_of
 from registration.spark.samples import read_samples
-from registration.spark.session import Session
+from registration.spark.session import Frame, Session
 
 REFUSED_SHOWN = 20
 SAMPLES_MAX = 1_000

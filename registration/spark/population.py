@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeAlias
 
 from registration.planning.choice import Choice, slot_of, stable_hash
 from registration.planning.exclusiveness import Pattern
@@ -21,17 +20,21 @@ from registration.planning.need_reader import NeedReader
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.value_loads import ValueAt, ValueLoads
-from registration.spark.progress import Batch, Run
-from registration.spark.session import Session
+from registration.spark.arrow_types import batch_of
+from registration.spark.progress import Run
+from registration.spark.session import Batch, Frame, Session
 from yfilter.errors import ProfileRefused
-
-Frame: TypeAlias = Any  # a Spark DataFrame
 
 # Neither can stand in XML, so neither is in a pattern or a value.
 _BETWEEN = "\x1e"
 _ALTERNATIVE = "\x1f"
 
-_NEEDS = "profile string, hashed long, load double, patterns string, values string, refused string"
+_NEEDS = (
+    "profile string, hashed bigint, load double, patterns string, values string, refused string"
+)
+_VALUE_SUMS = "rank int, value string, also string, load double"
+_SLOT_SUMS = "rank int, slot int, load double"
+_PLACED = "profile string, partition int, pattern string, broker string"
 _SUMS_MAX = 200_000  # sums that a worker holds before it hands them on
 _SIGNATURES_MAX = 500_000  # the rarest beyond are left out of the choice of patterns
 
@@ -49,9 +52,8 @@ def needs_of(profiles: Frame, counted: Callable[[Run], Run] = lambda run: run) -
 
 def placements_of(needs: Frame, plan: Plan) -> Frame:
     """Where a plan has each profile that was not refused: profile, partition, pattern, broker."""
-    schema = "profile string, partition int, pattern string, broker string"
     placed = needs.where("refused is null").select("profile", "hashed", "patterns", "values")
-    return placed.mapInArrow(_place(plan), schema)
+    return placed.mapInArrow(_place(plan), _PLACED)
 
 
 class SparkPopulation:
@@ -95,10 +97,9 @@ class SparkPopulation:
         functions = self._functions
         patterns = sorted(choice.rank, key=choice.rank.__getitem__)
         slot_counts = [slots[pattern] for pattern in patterns]
-        schema = "rank int, value string, also string, load double"
         sums = (
             self._needs.select("load", "patterns", "values")
-            .mapInArrow(_sum_values(choice), schema)
+            .mapInArrow(_sum_values(choice), _VALUE_SUMS)
             .groupBy("rank", "value", "also")
             .agg(functions.sum("load").alias("load"))
             .persist()
@@ -110,7 +111,7 @@ class SparkPopulation:
             for row in placing.where((functions.col("rank") >= 0) & (load > heavy_above)).collect():
                 found.heavy[patterns[row["rank"]], row["value"]] = row["load"]
             light = placing.where((functions.col("rank") < 0) | (load <= heavy_above))
-            by_slot = light.mapInArrow(_sum_slots(slot_counts), "rank int, slot int, load double")
+            by_slot = light.mapInArrow(_sum_slots(slot_counts), _SLOT_SUMS)
             for row in by_slot.groupBy("rank", "slot").agg(functions.sum("load")).collect():
                 rank, slot, total = row
                 if rank < 0:
@@ -157,7 +158,6 @@ class SparkPopulation:
 
 
 def _read_needs(batches: Iterator[Batch]) -> Iterator[Batch]:
-    arrow = import_module("pyarrow")
     reader = NeedReader()
     names_of: dict[tuple[Pattern, ...], str] = {}  # PERF: there are far fewer than profiles
     for batch in batches:
@@ -180,15 +180,8 @@ def _read_needs(batches: Iterator[Batch]) -> Iterator[Batch]:
             patterns.append(names)
             values.append(_BETWEEN.join([_ALTERNATIVE.join(texts) for texts in found_values]))
             refused.append(None)
-        yield arrow.RecordBatch.from_arrays(
-            [
-                batch.column("profile"),
-                arrow.array(hashed, arrow.int64()),
-                batch.column("load"),
-                *(arrow.array(column, arrow.string()) for column in (patterns, values, refused)),
-            ],
-            ["profile", "hashed", "load", "patterns", "values", "refused"],
-        )
+        said = (batch.column("profile"), hashed, batch.column("load"), patterns, values, refused)
+        yield batch_of(_NEEDS, said)
 
 
 class _Deciding:
@@ -250,7 +243,8 @@ def _sum_slots(slot_counts: list[int]) -> Callable[[Iterator[Batch]], Iterator[B
             for rank, value, load in zip(*columns, strict=True):
                 key = (rank, slot_of(value, slot_counts[rank]) if rank >= 0 else 0)
                 sums[key] = sums.get(key, 0.0) + load
-        yield _slot_sums(sums)
+        keys = zip(*sums, strict=True) if sums else ((), ())
+        yield batch_of(_SLOT_SUMS, (*keys, list(sums.values())))
 
     return run
 
@@ -271,39 +265,16 @@ def _place(plan: Plan) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
                 partitions.append(plan.partition(pattern, texts[0], hashed))
                 ranks.append(None if pattern is None else plan.choice.rank[pattern])
             where = arrow.array(partitions, arrow.int32())
-            yield arrow.RecordBatch.from_arrays(
-                [
-                    batch.column("profile"),
-                    where,
-                    names.take(arrow.array(ranks, arrow.int32())),
-                    brokers.take(where),
-                ],
-                ["profile", "partition", "pattern", "broker"],
-            )
+            pattern_of = names.take(arrow.array(ranks, arrow.int32()))
+            placed = (batch.column("profile"), where, pattern_of, brokers.take(where))
+            yield batch_of(_PLACED, placed)
 
     return run
 
 
 def _value_sums(sums: Mapping[tuple[int, str, str | None], float]) -> Batch:
-    arrow = import_module("pyarrow")
-    ranks, values, others = zip(*sums, strict=True) if sums else ((), (), ())
-    columns = [
-        arrow.array(ranks, arrow.int32()),
-        arrow.array(values, arrow.string()),
-        arrow.array(others, arrow.string()),
-        arrow.array(list(sums.values()), arrow.float64()),
-    ]
-    return arrow.RecordBatch.from_arrays(columns, ["rank", "value", "also", "load"])
-
-
-def _slot_sums(sums: Mapping[tuple[int, int], float]) -> Batch:
-    arrow = import_module("pyarrow")
-    columns = [
-        arrow.array([rank for rank, _ in sums], arrow.int32()),
-        arrow.array([slot for _, slot in sums], arrow.int32()),
-        arrow.array(list(sums.values()), arrow.float64()),
-    ]
-    return arrow.RecordBatch.from_arrays(columns, ["rank", "slot", "load"])
+    keys = zip(*sums, strict=True) if sums else ((), (), ())
+    return batch_of(_VALUE_SUMS, (*keys, list(sums.values())))
 
 
 def _split(patterns: str) -> tuple[Pattern, ...]:

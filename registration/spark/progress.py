@@ -22,9 +22,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from overlay.archive_file import Gap
-from registration.spark.session import Session, SparkUnavailable, told_by
+from registration.spark.session import Batch, Session, SparkUnavailable, told_by
 
-Batch: TypeAlias = Any
 Run: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
 
 log = logging.getLogger(__name__)
@@ -59,6 +58,21 @@ class _Gaps:
 
     def addInPlace(self, value1: set[Gap], value2: set[Gap]) -> set[Gap]:  # noqa: N802 - of Spark
         return value1 | value2
+
+
+def tasks_of(context: Any, group: str) -> tuple[int, int]:
+    """How many tasks of a group of jobs are done, and how many are known."""
+    tracker = context.statusTracker()
+    done = tasks = 0
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for number in () if info is None else info.stageIds:
+            stage = tracker.getStageInfo(number)
+            if stage is not None:
+                tasks += stage.numTasks
+                is_over = info is not None and info.status == "SUCCEEDED"  # some were skipped
+                done += stage.numTasks if is_over else stage.numCompletedTasks
+    return done, tasks
 
 
 class Steps:
@@ -103,16 +117,7 @@ class Steps:
 
     def now(self) -> Progress:
         """Of the step that was begun last."""
-        tracker = self._context.statusTracker()
-        done = tasks = 0
-        for job in tracker.getJobIdsForGroup(self._group):
-            info = tracker.getJobInfo(job)
-            for number in () if info is None else info.stageIds:
-                stage = tracker.getStageInfo(number)
-                if stage is not None:
-                    tasks += stage.numTasks
-                    is_over = info is not None and info.status == "SUCCEEDED"  # some were skipped
-                    done += stage.numTasks if is_over else stage.numCompletedTasks
+        done, tasks = tasks_of(self._context, self._group)
         took = monotonic() - self._begun
         left = round(took * (tasks - done) / done, 1) if done else None
         return Progress(self._step, done, tasks, self._rows.value - self._rows_before, left)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
 
 from formats.errors import DecodeError, MessageRefused
 from registration.planning.exclusiveness import Pattern
 from registration.planning.pattern_reader import PatternReader
 from registration.planning.planner import Values
 from registration.spark.archived_message import ARCHIVED, read_archived
-
-Frame: TypeAlias = Any
-Batch: TypeAlias = Any
+from registration.spark.arrow_types import batch_of
+from registration.spark.session import Batch, Frame
 
 
 def read_samples(messages: Frame, patterns: Sequence[Pattern]) -> tuple[list[Values], int]:
     """The values that each message has at the patterns, and how many messages were refused."""
-    schema = "message long, pattern int, value string"
-    rows = messages.select(*ARCHIVED).mapInArrow(_read_values(tuple(patterns)), schema).collect()
+    rows = messages.select(*ARCHIVED).mapInArrow(_read_values(tuple(patterns)), _VALUES).collect()
     found: dict[int, dict[Pattern, list[str]]] = {}
     refused = 0
     for number, pattern, value in rows:
@@ -34,13 +31,13 @@ def read_samples(messages: Frame, patterns: Sequence[Pattern]) -> tuple[list[Val
 
 
 _SEEN, _REFUSED = -1, -2
+_VALUES = "message bigint, pattern int, value string"
 
 
 def _read_values(
     patterns: tuple[Pattern, ...],
 ) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        arrow = import_module("pyarrow")
         task = import_module("pyspark").TaskContext.get().partitionId()
         reader = PatternReader(patterns)
         number = {pattern: place for place, pattern in enumerate(patterns)}
@@ -57,11 +54,6 @@ def _read_values(
                 rows.append((message, _SEEN, None))
                 for pattern, texts in values.items():
                     rows += [(message, number[pattern], text) for text in texts]
-            columns = list(zip(*rows, strict=True)) or [(), (), ()]
-            types = (arrow.int64(), arrow.int32(), arrow.string())
-            yield arrow.RecordBatch.from_arrays(
-                [arrow.array(column, kind) for column, kind in zip(columns, types, strict=True)],
-                ["message", "pattern", "value"],
-            )
+            yield batch_of(_VALUES, list(zip(*rows, strict=True)) or [(), (), ()])
 
     return run

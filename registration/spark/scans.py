@@ -22,10 +22,8 @@ from registration.queries.stopped import QueryStopped
 from registration.spark.archive_files import ArchiveFiles
 from registration.spark.function_runner import Work, table_function
 from registration.spark.parquet_rows import Piece, has_all, read_groups, row_groups
-from registration.spark.session import Session
+from registration.spark.session import Batch, Frame, Session
 
-Batch: TypeAlias = Any
-Frame: TypeAlias = Any
 Reading: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
 
 # Formats of relations, and by each the options that a query may give as arguments.

@@ -166,6 +166,8 @@ def _version(home: Path) -> int | None:
 
 # pyspark is imported where it is needed only, so that brokers never need it.
 Session: TypeAlias = Any
+Frame: TypeAlias = Any  # a DataFrame of Spark
+Batch: TypeAlias = Any  # a RecordBatch of Arrow
 
 NEEDS = (4, 2)  # of Spark: admission control
 LOCAL_MASTER = "local[*]"

@@ -14,18 +14,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from demo.queries.figure1 import free_ports, make
 from onyx.queries.functions import digest_of, pack
 from registration.queries.providers import NAMESPACE
 
 ROWS = 60
+PAGES = 1_000
+PAGE = b"a page of U "
+"""A page is 10,000 of it, so that nothing in front of its rows is taken for one."""
 GIVEN_UP_SECONDS = 300
 Seen = Callable[[bytes, bool], bool]
 """Is given each piece that passes, and whether it is an answer; False: the connection breaks."""
 
 FIGURE = "http://objectglobe.example/figure1#"
-_HOLD = f"""
+_MORE = f"""
 @prefix f: <{FIGURE}> . @prefix q: <{NAMESPACE}> .
+f:U a q:Relation ; q:name "U" ; q:provider f:A ; q:readAt f:A, f:B ; q:format "parquet" ;
+    q:location "{{folder}}/U.parquet" ; q:schema "id INT, page BINARY" .
 f:hold a q:Function ; q:name "hold" ; q:provider f:F ; q:kind "scalar" ;
     q:signature "(id INT) -> INT" ; q:archive "hold.zip" ; q:digest "{{digest}}" .
 f:hold-at-b a q:Flow ; q:what f:hold ; q:to f:B .
@@ -70,7 +78,8 @@ class Passing:
 class Network:
     """``catalog``: of the asking process.  Everybody reaches a provider by its port in front.
 
-    Beside the demo's functions B has ``hold``, which gives nothing for ten minutes."""
+    Beside the demo's functions B has ``hold``, which gives nothing for ten minutes; beside its
+    relations there is ``A.U`` of PAGES pages, which A and B both read."""
 
     def __init__(self, folder: Path) -> None:
         self.ports = dict(zip("AB", free_ports(), strict=True))
@@ -92,8 +101,10 @@ class Network:
         (source / "code.py").write_text("import time\n\n\ndef run(ids):\n    time.sleep(600)\n")
         packed = pack(source)
         (folder / "functions" / "hold.zip").write_bytes(packed)
+        pages = {"id": pa.array(range(PAGES), pa.int32()), "page": [PAGE * 10_000] * PAGES}
+        pq.write_table(pa.table(pages), folder / "U.parquet")
         with catalog.open("a") as file:
-            file.write(_HOLD.format(digest=digest_of(packed)))
+            file.write(_MORE.format(digest=digest_of(packed), folder=folder))
         return catalog
 
     def up(self, names: str) -> None:
@@ -104,6 +115,8 @@ class Network:
         for name in names:
             found = self.processes.get(name)
             if found is None or found.poll() is not None:
+                if found is not None and found.stdout is not None:
+                    found.stdout.close()
                 command = ["provider", "serve", str(self._catalogs[name]), name, "--insecure"]
                 self.processes[name] = subprocess.Popen(
                     [sys.executable, "-m", "onyx", *command], text=True,

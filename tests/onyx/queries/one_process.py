@@ -65,7 +65,9 @@ class Place:
                 check = identity.check(self.authority.revoked_file)
                 peers = Peers(market, identity)
                 plugged = plug_in(market, FunctionStore(self.folder / "functions"), check)
-                service = CycleService(sites[name], market, spark, Gate(check), peers, plugged)
+                service = CycleService(
+                    sites[name], market, lambda: spark, Gate(check), peers, plugged
+                )
                 stack.enter_context(
                     serving(service, "127.0.0.1", sites[name].port or 0, file.read_text())
                 )

@@ -1,7 +1,7 @@
 """Figure 1 of seed 001 as real processes: the answer, and steps of a query killed by SIGKILL.
 
-After each kill the query ends with an error that names it, and nothing of it is left: no process,
-and no query at the providers that live.
+After each kill the query goes on at another provider, or ends with an error that names the one,
+and nothing of it is left: no process, and no query at the providers that live.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pytest
 
 from demo.queries.figure1 import QUERY
 from onyx.errors import EXIT_UNAVAILABLE
-from onyx.queries import Catalog
+from onyx.queries import Catalog, running
 from onyx.queries.at_work import queries_at_work
 from onyx.queries.identity import Identity
 from onyx.queries.session import Session
@@ -29,12 +30,17 @@ from registration.spark.sandbox import missing
 from tests.onyx.queries.figure1_network import (
     FIGURE,
     GIVEN_UP_SECONDS,
+    PAGE,
+    PAGES,
     Network,
+    Seen,
     group_is_gone,
     network,
     until,
 )
 
+STANDS_STILL_SECONDS = 10.0
+"""Without an answer, after which a query leaves a provider: not the thirty of users."""
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
 
 
@@ -149,6 +155,77 @@ def test_a_function_is_killed_as_it_runs(figure: Network) -> None:
     assert (stopped.code, stopped.provider, rows) == ("function-failed", f"{FIGURE}hold", 0)
     assert stopped.reason == "hold: its process ended with -9"
     _nothing_is_left(figure)
+
+
+def test_a_provider_that_stands_still_is_planned_around(
+    figure: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """U is read at either provider; the one that has begun to send is stopped until the end."""
+    figure.up("AB")
+    monkeypatch.setitem(running.PATIENCE_SECONDS, "measured", STANDS_STILL_SECONDS)
+    still: list[str] = []
+    goes_on = threading.Event()
+
+    def stop(name: str) -> Seen:
+        def seen(data: bytes, is_answer: bool) -> bool:
+            if is_answer and PAGE in data and still in ([], [name]):
+                still[:] = [name]
+                figure.processes[name].send_signal(signal.SIGSTOP)
+                goes_on.wait(GIVEN_UP_SECONDS)
+            return True
+
+        return seen
+
+    for name, passing in figure.in_front.items():
+        passing.seen = stop(name)
+    try:
+        with Session(Catalog.read(figure.catalog), insecure=True) as session:
+            run = session.run("SELECT id, page FROM A.U")
+            rows = run.table().num_rows
+    finally:
+        for each in still:
+            figure.processes[each].send_signal(signal.SIGCONT)
+        goes_on.set()
+    assert (rows, run.complete, run.stopped, len(still)) == (PAGES, True, None, 1)
+    _nothing_is_left(figure)
+
+
+def _killing(figure: Network, name: str, after: int) -> None:
+    """A provider is killed, and its connections break, once so many bytes of pages have come."""
+    passed = 0
+
+    def seen(data: bytes, is_answer: bool) -> bool:
+        nonlocal passed
+        passed += len(data) if is_answer and PAGE in data else 0
+        if passed <= after:
+            return True
+        figure.kill(name)
+        return False
+
+    figure.in_front[name].seen = seen
+
+
+def test_a_provider_is_killed_at_the_first_batch(figure: Network) -> None:
+    """No row was given, so the query goes on at the other provider that has the relation."""
+    figure.up("AB")
+    _killing(figure, "B", 0)
+    with Session(Catalog.read(figure.catalog), insecure=True) as session:
+        run = session.run("SELECT id, page FROM A.U")
+        rows = run.table().num_rows
+    assert (rows, run.complete, run.stopped) == (PAGES, True, None)
+    assert figure.processes["B"].poll() == -signal.SIGKILL
+    _nothing_is_left(figure, away="B")
+
+
+def test_a_provider_is_killed_in_the_middle_of_a_stream(figure: Network) -> None:
+    """Rows were given, so the query ends with the name of the provider."""
+    figure.up("A")
+    _killing(figure, "A", PAGES * len(PAGE) * 10_000 // 2)
+    stopped, rows = _stopped(figure, "SELECT id, page FROM A.U")
+    assert (stopped.code, stopped.provider) == ("provider-away", f"{FIGURE}A")
+    assert 0 < rows < PAGES
+    assert figure.processes["A"].poll() == -signal.SIGKILL
+    until(lambda: figure.connections() == 0, "connections are left")
 
 
 def test_a_provider_is_killed_as_its_plan_arrives(figure: Network, tmp_path: Path) -> None:

@@ -152,6 +152,31 @@ def test_a_provider_that_is_away_is_left_out_while_nothing_was_given(
     assert (run.complete, run.stopped, len(told)) == (True, None, 1)
 
 
+def test_a_provider_that_was_left_may_be_away_while_another_plan_is_plugged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost, next_one, looked_again = Away(breaks=True), Job(rows=2, ends=True), threading.Event()
+    left: list[Execution] = []
+
+    def look(self: Execution) -> None:
+        if self in left:
+            looked_again.set()
+            raise AWAY
+
+    def start(plan: QueryPlan) -> Execution:
+        left.append(run._execution)
+        for _ in range(2):  # the second look begins when the first one has been told
+            assert looked_again.wait(60)
+            looked_again.clear()
+        return execution(next_one, plan.quality)
+
+    monkeypatch.setattr(Execution, "look", look)
+    first = execution(lost, Quality())
+    run = Run(first, start, lambda old, used, away: old.plan, lambda _: None)
+    assert run.table().num_rows == 20
+    assert (run.complete, run.stopped, next_one.cancelled.is_set()) == (True, None, False)
+
+
 def test_without_another_plan_a_provider_that_is_away_ends_the_query() -> None:
     run, _ = run_of(Away(breaks=True), Quality(), [])
     with pytest.raises(QueryStopped) as caught:

@@ -122,9 +122,11 @@ def test_a_scan_ends_at_its_share_with_whole_row_groups(files: Relation) -> None
     assert none is not None and table(none).num_rows == 0
 
 
-def test_batches_are_about_as_large_as_a_message_should_be(tmp_path: Path) -> None:
-    many = pa.table({"id": range(3_000), "v": ["x" * 5_000] * 3_000})
-    options: dict[str, Any] = {"use_dictionary": False, "compression": "none"}
+@pytest.mark.parametrize("is_once", [False, True])
+def test_batches_are_about_as_large_as_a_message_should_be(tmp_path: Path, is_once: bool) -> None:
+    """``is_once``: the file has each text once, so that its bytes do not say those of rows."""
+    many = pa.table({"id": range(6_000), "v": ["x" * 5_000] * 6_000})
+    options: dict[str, Any] = {"use_dictionary": is_once, "compression": "none"}
     pq.write_table(many, tmp_path / "one.parquet", **options)
     location = str(tmp_path / "one.parquet")
     work = scanning(Relation("urn:r", "A.R", "urn:p", (), "parquet", location, COLUMNS))
