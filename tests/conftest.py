@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one, its JVM ends with it; how ``pytest -n`` and
+"""Spark sessions, which files share one after the other; how ``pytest -n`` and
 ``pytest --fast`` share and choose tests; the garbage collector leaves the suite itself alone."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import locale
 import math
 import signal
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,41 @@ SETTINGS = {
 }
 
 
+class Sessions:
+    """The session of this process, kept as long as tests need one with the same options."""
+
+    def __init__(self, kept: ExitStack) -> None:
+        self._kept = kept
+        self._options: SparkOptions | None = None
+        self._session: Any = None
+
+    def of(self, options: SparkOptions) -> Any:
+        if options != self._options:
+            self._kept.close()
+            self._options = None
+            self._session = self._kept.enter_context(spark_session(options))
+            self._options = options
+        return self._session
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def sessions() -> Iterator[Sessions]:
+    with ExitStack() as kept:
+        yield Sessions(kept)
+
+
+@pytest.fixture(scope="module")
+def spark(sessions: Sessions) -> Any:
     """On the packaged Java, where there is one."""
-    with spark_session(SparkOptions(settings=SETTINGS, java=packaged_java())) as session:
-        yield session
+    return sessions.of(SparkOptions(settings=SETTINGS, java=packaged_java()))
+
+
+@pytest.fixture(scope="module")
+def query_spark(sessions: Sessions) -> Any:
+    """A provider's, with slots for several fragments."""
+    from registration.spark.fragment_job import STATIC_SETTINGS  # noqa: PLC0415 - takes long
+
+    return sessions.of(SparkOptions("local[4]", STATIC_SETTINGS))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,12 +1,12 @@
 """Which tests stay together when several processes share them (``pytest -n``, ``make test``).
 
 A file's tests run in one process, in order, as they do without ``-n``.  Files that need Spark are
-one process's work, whose session all of them share; files with sessions of their own, or Spark in
-processes that they start, are another's.  Files that need a network of processes are a third's, so
-that no two of these networks are up side by side.  Tests of faults, which wait more than they work,
-are a fourth's.  These groups are begun first, as they take longest, then other files with slow
-tests.  Simulations, each test from its own seeds, come last and go wherever there is time, so that
-all processes are done at the same time.
+one process's work, whose session all of them share; files that share the session of a provider, or
+have Spark in processes that they start, are another's.  Files that need a network of processes are
+a third's, so that no two of these networks are up side by side.  Tests of faults, which wait more
+than they work, are a fourth's.  These groups are begun first, as they take longest, then other
+files with slow tests.  Simulations, each test from its own seeds, come last and go wherever there
+is time, so that all processes are done at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SESSIONS = (
     *(f"tests/registration/spark/test_{each}.py" for each in ("fragment_job", "query_sql")),
     "tests/onyx/queries/test_session.py",
 )
-"""Their sessions have settings of their own: a process that has one shares no other."""
+"""Their session has settings of its own: a process that has one shares no other."""
 TOGETHER = {  # each file belongs to the first that names it
     "sessions": (*SESSIONS, "tests/onyx/queries/test_figure1.py"),
     "spark": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from registration.queries.quality import Quality
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped
 from registration.spark.fragment_job import STATIC_SETTINGS
-from registration.spark.session import Session as SparkSession
-from registration.spark.session import SparkOptions, spark_session
+from registration.spark.session import SparkOptions
+from tests.conftest import Sessions
 from tests.onyx.queries.one_process import ROWS, Place
 
 JOIN = "SELECT r.n, r.t FROM A.R r JOIN B.S s ON s.n = r.n"
@@ -24,10 +23,9 @@ NOT_ANN = ':rule a q:Permission ; q:subject "user/ben" ; q:right "read" ; q:reso
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark(sessions: Sessions) -> Any:
     """With slots for both providers and for the asking process."""
-    with spark_session(SparkOptions("local[8]", STATIC_SETTINGS)) as session:
-        yield session
+    return sessions.of(SparkOptions("local[8]", STATIC_SETTINGS))
 
 
 @pytest.fixture

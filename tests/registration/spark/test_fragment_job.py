@@ -21,9 +21,9 @@ from pyarrow import flight
 from registration.queries.providers import Column, CycleProvider, Relation, Secret
 from registration.queries.query_plan import Figures, Fragment, Receive, Scan
 from registration.queries.stopped import QueryStopped, stopped_in
-from registration.spark.fragment_job import STATIC_SETTINGS, FragmentJob, query_session
+from registration.spark.fragment_job import FragmentJob, query_session
 from registration.spark.receive_source import Peer, Stream
-from registration.spark.session import Session, SparkOptions, spark_session
+from registration.spark.session import Session
 
 SITE = CycleProvider("urn:a", "A")
 ROWS = pa.table({"id": list(range(5_000)), "v": [f"v{n % 7}" for n in range(5_000)]})
@@ -31,9 +31,8 @@ COLUMNS = (Column("id", "bigint"), Column("v", "string"))
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Session]:
-    with spark_session(SparkOptions("local[4]", STATIC_SETTINGS)) as session:
-        yield session
+def spark(query_spark: Session) -> Session:
+    return query_spark
 
 
 class Sender(flight.FlightServerBase):  # type: ignore[misc]

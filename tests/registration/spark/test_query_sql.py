@@ -20,7 +20,7 @@ from registration.queries.early_aggregates import aggregated_early
 from registration.queries.fragment_sql import fragments_of
 from registration.queries.query_graph import QueryGraph
 from registration.queries.sql_reader import read_query
-from registration.spark.session import SparkOptions, spark_session
+from registration.spark.fragment_job import query_session
 from tests.registration.queries.example_market import COLUMNS, market
 from tests.registration.queries.random_plans import RandomPlans
 from tests.registration.queries.random_queries import random_query
@@ -32,29 +32,22 @@ PLANS = 2
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    conf = {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.sql.runSQLOnFiles": "false",
-        "spark.ui.enabled": "false",
-    }
-    with spark_session(SparkOptions("local[2]", conf)) as session:
-        session.sparkContext.setLogLevel("OFF")
-        for name in ("A", "B"):
-            session.sql(f"CREATE DATABASE {name}")
-        for name, columns in COLUMNS.items():
-            schema = ", ".join(f"{each} {type_}" for each, type_ in columns.items())
-            session.createDataFrame(list(_rows(name)), schema).write.saveAsTable(name)
-        session.sql(
-            "CREATE TEMPORARY FUNCTION thumbnail(i BINARY) RETURNS BINARY RETURN unhex(hex(i))"
-        )
-        session.sql(
-            "CREATE TEMPORARY FUNCTION score(a DOUBLE, b STRING) RETURNS DOUBLE "
-            "RETURN a * 2 + length(b)"
-        )
-        yield session
+def spark(query_spark: Any) -> Iterator[Any]:
+    session = query_session(query_spark)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    for name in ("A", "B"):
+        session.sql(f"CREATE DATABASE {name}")
+    for name, columns in COLUMNS.items():
+        schema = ", ".join(f"{each} {type_}" for each, type_ in columns.items())
+        session.createDataFrame(list(_rows(name)), schema).coalesce(1).write.saveAsTable(name)
+    session.sql("CREATE TEMPORARY FUNCTION thumbnail(i BINARY) RETURNS BINARY RETURN unhex(hex(i))")
+    session.sql(
+        "CREATE TEMPORARY FUNCTION score(a DOUBLE, b STRING) RETURNS DOUBLE "
+        "RETURN a * 2 + length(b)"
+    )
+    yield session
+    for name in ("A", "B"):
+        session.sql(f"DROP DATABASE {name} CASCADE")
 
 
 def _rows(name: str) -> Iterator[tuple[object, ...]]:
