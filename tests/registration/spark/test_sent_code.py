@@ -137,9 +137,6 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.extraJavaOptions": LEAST,
     "spark.executor.extraJavaOptions": LEAST,
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
     "spark.task.maxFailures": "1",
 }
 
