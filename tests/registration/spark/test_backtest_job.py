@@ -94,7 +94,7 @@ def test_a_population_becomes_loads(spark: Any, archive: Path, tmp_path: Path) -
     lines.write_text(f'/m[f/@v = "1"]\n/m[\n/m\n/m[f/@v = "9"]\n{at_first}\n')
     out = tmp_path / "loads.parquet"
     found = run_population_backtest(spark, [str(lines)], "", [str(archive)], 100, str(out))
-    assert found == (25, 3)
+    assert found == (25, 3, [])
     rows = sorted(pq.read_table(out).to_pylist(), key=lambda row: row["profile"])
     assert [row["matches"] for row in rows] == [6, 0, 24, 0, 10]
     loads = [row["load"] for row in rows]
