@@ -132,10 +132,9 @@ def _negation_of(found: Derived | None, condition: ast.Expression) -> Derived | 
 
     No item is above a bound, where the greatest one is not; no item is beside a bound
     (``_of_last_predicate``), where the least of all is above it."""
-    is_range_of_number = found is not None and found.test == "number" and found.operator in RANGES
     if (
         found is None
-        or is_range_of_number
+        or (found.test == "number" and (found.operator in RANGES or _has_quotient(condition)))
         or found.test in MOMENTS
         or found.negated
         or not _never_fails(found.value)
@@ -150,6 +149,13 @@ def _negation_of(found: Derived | None, condition: ast.Expression) -> Derived | 
         operator = ast.NEGATED[found.operator]
         return found._replace(items=items, operator=operator, condition=condition)
     return None
+
+
+def _has_quotient(condition: ast.Expression) -> bool:
+    """Whether there is ``idiv``, which is an error of NaN."""
+    return any(
+        isinstance(part, ast.Operation) and part.name == "idiv" for part in condition.within()
+    )
 
 
 def _is_finite(constant: object) -> bool:

@@ -348,6 +348,16 @@ def test_a_place_in_brackets_asks_for_each_place_that_there_is() -> None:
     assert matcher.matched_ids(b"<r><i><b/><b/><c/><b/></i><i/></r>") == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize("relation", ["=", "!=", "<"])
+def test_a_quotient_of_what_is_no_number_is_an_error_that_not_raises(relation: str) -> None:
+    text = f"/r/i[not(number(d[1]) idiv 2 {relation} 14)]"
+    matcher = Matcher()
+    matcher.add(text, text)
+    for value in ("b", "28", "30", "2"):
+        stream = parse_text(f"<r><i><d>{value}</d></i></r>".encode())
+        assert bool(matcher.matched_ids(stream)) == matches(text, stream), value
+
+
 @pytest.mark.parametrize("asked", ["e + @c", "@c + e", "e * 2 + @c", "@c - -e", "e + @k", "@k + e"])
 @pytest.mark.parametrize("values", [("1", "a"), ("a", "1"), ("1", "2"), ("a",), ("1",), ()])
 def test_arithmetic_with_a_missing_value(asked: str, values: tuple[str, ...]) -> None:
