@@ -1,7 +1,7 @@
 """The classes of Spark as a JVM has read and checked them, in a file that later JVMs map.
 
 A JVM reads, checks and lays out 15,000 classes for its start and first query, which is half of
-their processor time.  Java keeps them in an archive (class data sharing, 160 MB).
+their processor time.  Java keeps them in an archive (class data sharing, 190 MB).
 ``python -m registration.spark.class_archive`` makes the archive of this environment for its Java,
 by a session with a query of each kind, and each session uses it from then on.  The archive stands
 with the compiled modules of pyspark.  A JVM passes over an archive of other jars or another Java.
