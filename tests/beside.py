@@ -342,4 +342,4 @@ def rows_read(asked: ReadRows, disk: Mapping[tuple[str, str], bytes]) -> RowsRea
         for (space, key), value in disk.items()
         if space == asked.space and asked.first <= key <= asked.last
     )
-    return RowsRead(asked.space, asked.first, asked.last, tuple(found))
+    return RowsRead(asked.space, asked.first, tuple(found), asked.last)

@@ -98,8 +98,8 @@ class RowsRead:
 
     space: str
     first: str
-    last: str
     rows: tuple[tuple[str, bytes], ...]
+    last: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,8 +268,8 @@ class GroupCommit:
             self._store.commit(group.changes)
         told: list[Event] = []
         for each in group.reads:
-            asked = each.space, each.first, each.last
-            told.append(RowsRead(*asked, self._store.read(*asked)))
+            rows = self._store.read(each.space, each.first, each.last)
+            told.append(RowsRead(each.space, each.first, rows, each.last))
         group.changes = []
         self._is_lost = False
         return told

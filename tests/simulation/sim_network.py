@@ -413,7 +413,7 @@ class SimNetwork:
                 except StoreError as error:
                     self._fail(node, error)
                     return
-                node.inbox.insert(0, RowsRead(action.space, action.first, action.last, found))
+                node.inbox.insert(0, RowsRead(action.space, action.first, found, action.last))
             elif isinstance(action, SendData):
                 self._transmit(node, action.connection, action.data)
             elif isinstance(action, CloseConnection):

@@ -360,7 +360,7 @@ class DeliveryLog:
         key = number_key(position)
         row = DELIVERIES.read(key, dict(read(DELIVERIES.space, key, key))[key])
         space = BODY_SPACE if self.records[position].is_apart else DELIVERIES.space
-        self.put_back(RowsRead(space, key, key, tuple(read(space, key, key))))
+        self.put_back(RowsRead(space, key, tuple(read(space, key, key)), key))
         return unpack_ascending(row.boxes)
 
     def keep_results(self, position: int) -> None:

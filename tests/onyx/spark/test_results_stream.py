@@ -102,7 +102,7 @@ def test_what_is_lost_fails_the_query_or_is_logged(
     position: Position, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = {"registration": "127.0.0.1:1", "profile": "p1"}
-    with pytest.raises(SparkMisused, match=f"{said}.*; with failOnDataLoss=false the stream"):
+    with pytest.raises(SparkMisused, match=f"{said}.*; with failOnDataLoss=false the query"):
         ResultsReader(StreamAsked.of(given), None)._check({"p1": 10}, {"p1": position})
     forgiving = StreamAsked.of({**given, "failOnDataLoss": "false"})
     ResultsReader(forgiving, None)._check({"p1": 10}, {"p1": position})

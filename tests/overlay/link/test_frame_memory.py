@@ -184,7 +184,7 @@ def test_a_row_that_is_gone_is_said() -> None:
 def test_rows_of_a_forgotten_peer_come_to_nothing() -> None:
     disk = Disk()
     key = f"{PEER}|3|{KEY}|{1:016d}"
-    disk.hand.event(RowsRead("outbox", key, key, ()))
+    disk.hand.event(RowsRead("outbox", key, (), key))
     assert not disk.hand.links.peers("source")
     disk.hand.event(DataReceived(9, b"from nobody"))
 
