@@ -189,9 +189,9 @@ class CycleService:
         self._lock = threading.Lock()
         self._queries: dict[str, _Query] = {}
 
-    def plug(self, sealed: bytes) -> None:
-        """Make the fragments of a query plan that are for this provider ready.  QueryRefused,
-        QueryStopped."""
+    def plug(self, sealed: bytes, is_gone: Callable[[], bool] = lambda: False) -> None:
+        """Make the fragments of a query plan that are for this provider ready, unless the process
+        that asks ``is_gone`` meanwhile.  QueryRefused, QueryStopped."""
         order, user = self._gate.order(sealed)
         fragments = self._checked(order, user)
         query = _Query(order, user, fragments)
@@ -206,6 +206,8 @@ class CycleService:
                 query.made[each.number] = partial(job_of, session, each, streams, works)
                 if all(receive.is_typed for receive in each.receives):
                     query.job(each.number)
+            if is_gone():
+                raise QueryStopped("failed", "the process that asks has gone", self._own.uri)
         except BaseException:
             self.end(order.id)
             raise
@@ -330,7 +332,7 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
         body = action.body.to_pybytes()
         match action.type:
             case "plug":
-                yield msgspec.json.encode(self._plug(body))
+                yield msgspec.json.encode(self._plug(body, context.is_cancelled))
             case "holder":
                 yield self._service.holder().encode()
             case "queries":
@@ -342,9 +344,9 @@ class CycleServer(flight.FlightServerBase):  # type: ignore[misc]
             case other:
                 raise flight.FlightServerError(f"no action {other}")
 
-    def _plug(self, body: bytes) -> Refused:
+    def _plug(self, body: bytes, is_gone: Callable[[], bool]) -> Refused:
         try:
-            self._service.plug(body)
+            self._service.plug(body, is_gone)
         except (QueryRefused, QueryStopped) as refused:
             return Refused(refused.fault, getattr(refused, "rule", ""))
         return Refused()

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from onyx.queries.at_work import queries_at_work
+from onyx.queries.identity import Identity
 from onyx.queries.learning import Estimates
+from onyx.queries.provider_process import CycleService
 from onyx.queries.session import Session
 from registration.queries.providers import Market
 from registration.queries.quality import Quality
@@ -148,6 +151,22 @@ def test_a_provider_knows_the_groups_of_users_by_its_own_catalog(place: Place, s
         with refused as caught:
             session.run("SELECT n FROM A.R")
     assert (caught.value.code, caught.value.rule) == ("not-allowed", "urn:m#p")
+
+
+def test_a_provider_keeps_nothing_of_a_plan_whose_asking_process_has_gone(
+    place: Place, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug = CycleService.plug
+    monkeypatch.setattr(CycleService, "plug", lambda self, sealed, _: plug(self, sealed, gone))
+    with place.serving(spark), asking(place) as session:
+        with pytest.raises(QueryRefused, match="the process that asks has gone"):
+            session.run("SELECT n FROM A.R")
+        asker = Identity.of(place.credentials("user", "ann"))
+        assert queries_at_work(place.market, asker) == ([], [])
+
+
+def gone() -> bool:
+    return True
 
 
 def test_a_user_whose_certificate_is_revoked_meanwhile_is_refused(place: Place) -> None:
