@@ -129,7 +129,7 @@ class FunctionRunner:
         folders, path = readable_folders()
         setup = {
             "folders": [*folders, self._file],
-            "path": [*path, self._file],
+            "path": [self._file, *path],
             "entry": work.entry,
             "kind": self._function.kind,
             "given": self._given.serialize().to_pybytes().hex(),

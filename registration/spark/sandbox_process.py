@@ -77,6 +77,7 @@ def main() -> None:
     _expect(GO)
     try:
         module, _, name = setup["entry"].partition(":")
+        sys.modules.pop(module.partition(".")[0], None)  # one of Python's may be called so
         function = getattr(importlib.import_module(module), name)
     except BaseException as error:
         _fail(error)

@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pytest
@@ -94,6 +96,14 @@ def test_a_table_function_gives_rows_of_its_signature_and_a_process_serves_again
                 ("c", "z", 0),
             ]
             assert made.schema.types == [pa.string(), pa.string(), pa.int32()]
+
+
+def test_a_module_may_be_called_as_one_of_pythons() -> None:
+    """The sandbox has imported json before."""
+    made = BytesIO()
+    with ZipFile(made, "w") as file:
+        file.writestr("json.py", "def work(x): return x")
+    FunctionRunner(Work(COPY, made.getvalue(), "json:work")).close()
 
 
 def test_nothing_of_a_function_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
