@@ -317,12 +317,8 @@ def rows_of_file(
         if summary is not None:
             members = summary.members
         if members is None:
-            file.seek(0)
-            end = 0
-            for whole in whole_members(file):
+            for whole in to_the_damage(file, path.name, 0, note):
                 yield from rows_of(whole.data)
-                end = whole.end
-            note(Gap(path.name, end))
             return
         for member in members:
             data = member_at(file, member)
@@ -330,6 +326,19 @@ def rows_of_file(
                 note(Gap(path.name, member.start, member.messages))
             else:
                 yield from rows_of(data)
+
+
+def to_the_damage(
+    file: BinaryIO, name: str, start: int, note: Callable[[Gap], None], *, is_old: bool = False
+) -> Iterator[Whole]:
+    """The whole members behind a place in a file that does not tell where its members are; ``note``
+    is told of the rest."""
+    file.seek(start)
+    for whole in whole_members(file, is_old=is_old):
+        yield whole
+        start = whole.end
+    if not is_old or start < file.seek(0, SEEK_END):
+        note(Gap(name, start))
 
 
 def member_at(file: BinaryIO, member: Member) -> bytes | None:

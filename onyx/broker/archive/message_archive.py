@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from io import SEEK_END
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, NamedTuple
@@ -44,6 +43,7 @@ from overlay.archive_file import (
     packed,
     rows_of,
     summary_of,
+    to_the_damage,
     unnoted,
     whole_members,
 )
@@ -356,7 +356,9 @@ def _members(
         if summary is None and name != written.name:
             is_finished = not name.endswith(PART_SUFFIX)
             told = note if is_finished else unnoted
-            yield from _to_the_damage(file, name, start, asked, told, is_old=is_old)
+            for whole in to_the_damage(file, name, start, told, is_old=is_old):
+                yield whole.end, whole.end - start, _lines(whole.data, asked, is_old=is_old)
+                start = whole.end
             return
         for member in written.members if summary is None else summary.members:
             span = member.sources.get(asked.source)
@@ -372,24 +374,6 @@ def _members(
 
 def _is_in(span: Span, asked: ReadArchive) -> bool:
     return span.until >= asked.since * 1e6 and span.since < asked.until * 1e6
-
-
-def _to_the_damage(
-    file: BinaryIO,
-    name: str,
-    start: int,
-    asked: ReadArchive,
-    note: Callable[[Gap], None],
-    *,
-    is_old: bool,
-) -> Iterator[tuple[int, int, list[bytes]]]:
-    """The same of a file that does not tell where its members are."""
-    file.seek(start)
-    for whole in whole_members(file, is_old=is_old):
-        yield whole.end, whole.end - start, _lines(whole.data, asked, is_old=is_old)
-        start = whole.end
-    if not is_old or start < file.seek(0, SEEK_END):
-        note(Gap(name, start))
 
 
 def _lines(data: bytes, asked: ReadArchive, *, is_old: bool) -> list[bytes]:

@@ -300,27 +300,18 @@ class DeliveryLog:
         """What is to be read when the rows up to now are stored; ``put_back`` takes it."""
         if not self._asked:
             return []
-        runs: list[list[int]] = []  # of positions in a row whose bodies are in one space
-        was_apart = False
+        runs: list[tuple[str, int, int]] = []  # a space, and the ends of positions in a row
         for position in sorted(at for at, is_said in self._asked.items() if not is_said):
             record = self.records.get(position)
             if record is None:
                 del self._asked[position]
                 continue
             self._asked[position] = True
-            if runs and runs[-1][-1] == position - 1 and record.is_apart is was_apart:
-                runs[-1].append(position)
-            else:
-                runs.append([position])
-            was_apart = record.is_apart
-        return [
-            ReadRows(
-                BODY_SPACE if self.records[run[0]].is_apart else DELIVERIES.space,
-                number_key(run[0]),
-                number_key(run[-1]),
-            )
-            for run in runs
-        ]
+            space, first = BODY_SPACE if record.is_apart else DELIVERIES.space, position
+            if runs and runs[-1][::2] == (space, position - 1):
+                first = runs.pop()[1]
+            runs.append((space, first, position))
+        return [ReadRows(space, number_key(a), number_key(b)) for space, a, b in runs]
 
     def put_back(self, rows: RowsRead) -> None:
         """Rows that were asked for; StoreDamaged where one of a record is not there."""

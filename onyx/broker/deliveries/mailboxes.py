@@ -393,6 +393,15 @@ READ_SPACES = (DELIVERIES.space, BODY_SPACE)
 OF_NETWORK = "limits of the network"
 
 
+class _Asking(NamedTuple):
+    """A connection that waits for a page.  ``has_turn``: it is asked for in the next turn, as the
+    slice was over; else when rows are read, or results evaluated."""
+
+    connection: int
+    ask: Callable[[], None]
+    has_turn: bool
+
+
 class Mailboxes(Part):
     """``deliver``; ``attach``, ``take`` and ``close`` as connections say; ``flush`` in the end."""
 
@@ -437,7 +446,7 @@ class Mailboxes(Part):
         self._last_boxes: Sequence[Mailbox] = ()  # of the last group, and
         self._last_indexes: list[int] = []  # what these are called
         self._index = 0  # the last that was given to a mailbox
-        self._asking: list[tuple[int, Callable[[], None]]] = []  # connections that wait for pages
+        self._asking: list[_Asking] = []
         self._is_behind = False  # there was more to send than one flush does
         self._is_called = False  # to go on with that
 
@@ -674,7 +683,7 @@ class Mailboxes(Part):
         for broken in self._lines.close(connection):
             self._rejections.note_broken(*broken)
         self.silence.begin(self._lines.left())
-        self._asking = [one for one in self._asking if one[0] != connection]
+        self._asking = [one for one in self._asking if one.connection != connection]
         self.flush_soon()
 
     def flush(self) -> None:
@@ -709,7 +718,7 @@ class Mailboxes(Part):
             self.work_soon()
         self._is_called = True
         self.flush_soon()
-        self._ask_again()
+        self._ask_again(has_turn=True)
 
     def tick(self, now: float) -> None:
         """Now and then: what has waited for too long goes, and what has changed meanwhile becomes
@@ -840,8 +849,9 @@ class Mailboxes(Part):
         self.flush_soon()
         found = self._portions.of(box, after, PAGE_BYTES, through, self._slice.is_over)
         if not found and next(box.waiting(after), (inf, 0))[0] <= through:
-            self._asking.append((connection, ask_again))
-            if self._slice.is_over():
+            is_over = self._slice.is_over()
+            self._asking.append(_Asking(connection, ask_again, is_over))
+            if is_over:
                 self.work_soon()
             return None
         return WaitingPage(found, box.bottom, box.last)
@@ -860,10 +870,14 @@ class Mailboxes(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _ask_again(self) -> None:
+    def _ask_again(self, *, has_turn: bool = False) -> None:
+        """``has_turn``: only of those that waited for it."""
         asking, self._asking = self._asking, []
-        for _, ask in asking:
-            ask()
+        for one in asking:
+            if has_turn and not one.has_turn:
+                self._asking.append(one)
+            else:
+                one.ask()
 
     def _note(self, profile: str, box: Mailbox) -> None:
         """A mailbox is another."""
