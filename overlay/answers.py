@@ -335,7 +335,7 @@ class Waiting(Entry, frozen=True):
 
 
 class WaitingPage(Answer, frozen=True):
-    """``deliveries``: the next ones, none before they are read from the disk or evaluated; all
+    """``deliveries``: the next ones; the answer comes when the first is read or evaluated.  All
     through ``gone`` were released or thrown away, the highest number is ``last``."""
 
     deliveries: list[Waiting]
