@@ -150,9 +150,9 @@ class Chaos:
                 await self._do_harm()
                 self._over.set()
                 self.say("the faults are over")
-            due = self.ledger.due()
             with trio.move_on_after(CALM_SECONDS) as calm:
-                while (before := self.ledger.deliveries) < due:
+                while not self.ledger.is_complete():
+                    before = self.ledger.deliveries
                     await trio.sleep(0.3)
                     if self.ledger.deliveries > before:
                         calm.deadline = trio.current_time() + CALM_SECONDS

@@ -88,6 +88,10 @@ class Ledger:
             for wanted in self._wanted.values()
         )
 
+    def is_complete(self) -> bool:
+        """Whether each that was accepted was taken; a delivery may be of an uncertain one."""
+        return self.deliveries >= self.due() and not self.verdict().lost
+
     def verdict(self) -> Verdict:
         """What is missing, twice, out of order, or not wanted, over all profiles."""
         verdict = Verdict(sum(map(len, self.accepted.values())), self.deliveries)

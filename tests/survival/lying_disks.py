@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 
@@ -36,12 +37,14 @@ from tests.survival.separate_nodes import HERE, SeparateNodes
 
 BROKER = "B1"
 STORE, LOG, HEAD = "store.sqlite", "store.sqlite-wal", "store.sqlite-head"
-LOG_HEADER_BYTES, PAGE_BYTES = 56, 4096  # of the log and its first page, as SQLite has them
+# Of a log as SQLite has them: its header ends with the salt that each of its frames repeats; frames
+# with another salt are left from before the log was last moved into the store.
+HEADER_BYTES, FRAME_BYTES, PAGE_BYTES, SALT = 32, 24, 4096, slice(16, 24)
 WANTED = Wanted(None)
 SOME = 40  # messages before and behind the older copy
 VISIBLE_BYTES = 48  # of a row that are in one place of a file
 PAUSE_SECONDS = 0.005  # from message to message
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 600.0  # a net: one damage is told within ten seconds here
 
 Damage = Callable[[Path, Path, Random], None]
 """(the broker's files, an older copy of them, chance) -> damaged."""
@@ -63,17 +66,22 @@ def empty(node: Path, older: Path, chance: Random) -> None:
 
 
 def flip_log(node: Path, older: Path, chance: Random) -> None:
-    """One bit of the log, of what was committed; none is moved into the store then."""
-    data = (node / LOG).read_bytes()
-    _flip(node / LOG, chance.randrange(len(data) // 2), chance)
+    """One bit of the first half of the log, which is committed; none of it is moved into the store
+    then."""
+    data, step = (node / LOG).read_bytes(), FRAME_BYTES + PAGE_BYTES
+    salts = (data[at + 8 : at + 16] for at in range(HEADER_BYTES, len(data), step))
+    frames = sum(1 for _ in takewhile(data[SALT].__eq__, salts))
+    assert frames > 1, "nothing is in the log"
+    _flip(node / LOG, HEADER_BYTES + chance.randrange(frames // 2 * step), chance)
 
 
 def flip_first(node: Path, chance: Random) -> bool:
     """One bit of what is first in the log; False where nothing is."""
     log = node / LOG
-    if not log.exists() or log.stat().st_size <= LOG_HEADER_BYTES:
+    header = HEADER_BYTES + FRAME_BYTES
+    if not log.exists() or log.stat().st_size <= header:
         return False
-    _flip(log, LOG_HEADER_BYTES + chance.randrange(PAGE_BYTES), chance)
+    _flip(log, header + chance.randrange(PAGE_BYTES), chance)
     return True
 
 
@@ -144,7 +152,8 @@ class LyingDisks:
             with trio.fail_after(PATIENCE_SECONDS):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._take)
-                    await self._until_taken(self.ledger.due())
+                    while not self.ledger.is_complete():
+                        await trio.sleep(0.01)
                     nursery.cancel_scope.cancel()
         return self.ledger
 
@@ -271,14 +280,17 @@ def copy_store(source: Path, target: Path, without: str = "") -> None:
 
 
 def _flip_rows(store: Path, space: str, chance: Random) -> None:
-    """One bit of each row of a space."""
+    """One bit of each row of a space, also where pages that are no longer used still have it."""
     with closing(reading(store)) as connection:
         found = connection.execute("SELECT value FROM checked_rows WHERE space = ?", (space,))
         values = [value for (value,) in found]
     assert values, f"nothing is in space {space}"
     data = store.read_bytes()
     for value in values:
-        _flip(store, data.index(value[:VISIBLE_BYTES]), chance)
+        at = data.index(value[:VISIBLE_BYTES])
+        while at >= 0:
+            _flip(store, at, chance)
+            at = data.find(value[:VISIBLE_BYTES], at + 1)
 
 
 def _flip(file: Path, at: int, chance: Random) -> None:

@@ -47,6 +47,7 @@ def test_a_message_tells_its_index() -> None:
     [
         ([0, 1, 2, 3], (0, 0, 0, 0)),
         ([0, 1, 3], (1, 0, 0, 0)),
+        ([0, 1, 2, 4], (1, 0, 0, 0)),  # as many as were accepted
         ([0, 1, 1, 2, 3], (0, 1, 0, 0)),
         ([0, 2, 1, 3], (0, 0, 1, 0)),
         ([0, 1, 2, 3, 4], (0, 0, 0, 0)),  # nothing was heard of the last one
@@ -68,6 +69,7 @@ def test_the_ledger_sees_what_must_not_be(
     assert (verdict.lost, verdict.doubled, verdict.disordered, verdict.wrong) == found
     assert verdict.is_good == (not any(found))
     assert ledger.due() == 4
+    assert ledger.is_complete() == (not verdict.lost)
 
 
 def test_the_ledger_knows_what_a_profile_does_not_want() -> None:
