@@ -7,11 +7,13 @@ meanwhile.  PERF: a data source of PySpark would do the same in three more proce
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
+from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from registration.queries.stopped import QueryStopped, stopped_in
@@ -71,13 +73,12 @@ class Stream:
         self, opened: Callable[[Callable[[], None]], None] = lambda cancel: None
     ) -> Iterator[Any]:
         """Its record batches; QueryStopped.  ``opened``: given a function by which another thread
-        ends the stream."""
+        ends the stream, which may be before the peer has answered."""
         flight = import_module("pyarrow.flight")
         try:
             with closing(self.peer.connected()) as client:
-                reader = client.do_get(flight.Ticket(self.ticket))
+                reader = self._opened(client, opened)
                 try:
-                    opened(reader.cancel)
                     for chunk in reader:
                         if chunk.data is not None:
                             yield chunk.data
@@ -85,6 +86,28 @@ class Stream:
                     del reader  # its connection, which else lasts as long as an error's traceback
         except (flight.FlightError, OSError, import_module("pyarrow").ArrowException) as error:
             raise self.peer.stopped(error) from None
+
+    def _opened(self, client: Any, opened: Callable[[Callable[[], None]], None]) -> Any:
+        """A reader of the stream, or () where it was ended before.  Flight waits for the schema
+        and cannot be cancelled meanwhile: a thread waits, as long as the peer stands still."""
+        answers: SimpleQueue[Any] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(client.do_get(import_module("pyarrow.flight").Ticket(self.ticket)))
+            except Exception as error:
+                answers.put(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        opened(lambda: answers.put(()))
+        match answers.get():
+            case () as ended:
+                return ended
+            case Exception() as error:
+                raise error
+            case reader:
+                opened(reader.cancel)
+                return reader
 
 
 def received(session: Any, stream: Stream, schema: Any) -> Frame:

@@ -160,19 +160,16 @@ def test_a_function_is_killed_as_it_runs(figure: Network) -> None:
 def test_a_provider_that_stands_still_is_planned_around(
     figure: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """U is read at either provider; the one that has begun to send is stopped until the end.  The
-    first piece passes, as it may have the schema in front, for which the asking process waits."""
+    """U is read at either provider; the one that has begun to send is stopped until the
+    end."""
     figure.up("AB")
     monkeypatch.setitem(running.PATIENCE_SECONDS, "measured", STANDS_STILL_SECONDS)
     still: list[str] = []
-    begun: list[str] = []
     goes_on = threading.Event()
 
     def stop(name: str) -> Seen:
         def seen(data: bytes, is_answer: bool) -> bool:
-            if is_answer and PAGE in data and name not in begun:
-                begun.append(name)
-            elif is_answer and PAGE in data and still in ([], [name]):
+            if is_answer and PAGE in data and still in ([], [name]):
                 still[:] = [name]
                 figure.processes[name].send_signal(signal.SIGSTOP)
                 goes_on.wait(GIVEN_UP_SECONDS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,26 @@ def receiving(sender: Sender, *tickets: bytes) -> PassingJob:
 
 def table(work: PassingJob) -> pa.Table:
     return pa.Table.from_batches(list(work.batches()), work.schema)
+
+
+def test_a_reader_ends_while_its_sender_has_not_answered() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cancels: list[Callable[[], None]] = []
+        is_open = threading.Event()
+
+        def opened(cancel: Callable[[], None]) -> None:
+            cancels.append(cancel)
+            is_open.set()
+
+        stream = Stream(Peer("urn:b", f"127.0.0.1:{silent.getsockname()[1]}"), b"rows")
+        found: list[list[Any]] = []
+        reading = threading.Thread(target=lambda: found.append([*stream.batches(opened)]))
+        reading.start()
+        is_open.wait()
+        for cancel in cancels:
+            cancel()
+        reading.join()
+        assert found == [[]]
 
 
 def test_files_are_passed_on_and_measured(files: Relation) -> None:
