@@ -365,7 +365,8 @@ class Connection:
     def publish(self, publisher: Publisher, rows: Iterable[Placed]) -> None:
         """RowRefused, or the network's refusal; it is of no use any more then."""
         done = Future[None]()
-        self._portal.call(self._given.send_nowait, (publisher, rows, done))
+        with suppress(anyio.BrokenResourceError):  # it has ended
+            self._portal.call(self._given.send_nowait, (publisher, rows, done))
         wait([done, self._life], return_when=FIRST_COMPLETED)
         if not done.done():
             self.close()

@@ -77,13 +77,15 @@ def test_codes_are_those_of_the_reader() -> None:
 
 @pytest.mark.skipif(bool(missing()), reason=f"this machine lacks {missing()}")
 def test_the_function_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "upper").mkdir()
-    (tmp_path / "upper" / "function.json").write_text(BLOCKS["json"][0])
-    (tmp_path / "upper" / "upper.py").write_text(BLOCKS["py"][0])
-    assert main(["function", "pack", "upper", "--out", "upper.zip"]) == 0
+    (tmp_path / "mirrored").mkdir()
+    (tmp_path / "mirrored" / "function.json").write_text(BLOCKS["json"][0])
+    (tmp_path / "mirrored" / "mirrored.py").write_text(BLOCKS["py"][0])
+    assert main(["function", "pack", "mirrored", "--out", "mirrored.zip"]) == 0
     assert "sha256:" in capsys.readouterr().out
     (tmp_path / "reference.py").write_text(BLOCKS["py"][0])
-    reference = ["--reference", "reference.py:upper", "--load-rows", "50"]
-    assert main(["function", "validate", "upper.zip", "--seconds-per-row", "1e-2", *reference]) == 0
+    reference = ["--reference", "reference.py:mirrored", "--load-rows", "50"]
+    assert (
+        main(["function", "validate", "mirrored.zip", "--seconds-per-row", "1e-2", *reference]) == 0
+    )
     commands = re.findall(r"^onyx function (\w+)", "\n".join(BLOCKS["sh"]), re.MULTILINE)
     assert commands == ["pack", "sign", "verify", "validate"]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import wait
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -437,3 +438,12 @@ def test_a_query_publishes_its_rows_once_and_names_refused_ones(
         rows.write(again)
     assert rows.counts == {"accepted": 1, "refused": 0, "known": 2}
     assert watched.rest() == {"<m>1</m>": 2, "<m>3</m>": 1}
+
+
+def test_a_source_that_refuses_is_told_also_by_a_connection_that_has_ended(
+    registration: str,
+) -> None:
+    connection = publishing.Connection(Network(registration), "nobody")
+    wait([connection._life])
+    with pytest.raises(RequestFailed, match="there is no source 'nobody'"):
+        connection.publish(publishing.Publisher(lambda refused: None), ())
