@@ -33,7 +33,8 @@ from registration.planning.exclusiveness import Pattern
 from registration.planning.plan import Plan
 from registration.planning.plan_file import from_json, to_json
 from registration.planning.planner import PlanOptions, measured_values
-from registration.spark.inputs import UnreadableData, read_profiles
+from registration.spark.input_files import are_small
+from registration.spark.inputs import read_profiles
 from registration.spark.plan_job import PlanJob, run_plan_job
 from registration.spark.sent_code import is_here
 from registration.spark.session import (
@@ -41,6 +42,7 @@ from registration.spark.session import (
     Session,
     SparkOptions,
     SparkUnavailable,
+    UnreadableData,
     spark_session,
 )
 
@@ -67,12 +69,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make(task: PlannerTask, directory: Path) -> bytes:
     """The plan, as a plan.json; SparkUnavailable, UnreadableData, ValueError."""
     planning = parse_topology(task.topology, "the network").planning  # as it is by now
+    asks_for_spark = planning.master or planning.conf
+    if not asks_for_spark and are_small([str(directory / PROFILES_FILE)], task.archive):
+        return made_by(None, task, directory)
     with spark_session(SparkOptions(planning.master, planning.conf)) as session:
         return made_by(session, task, directory)
 
 
-def made_by(session: Session, task: PlannerTask, directory: Path) -> bytes:
-    """The same, by a session that there is."""
+def made_by(session: Session | None, task: PlannerTask, directory: Path) -> bytes:
+    """The same, by a session that there is, or in this process."""
     before = from_json(task.plan) if task.plan else None
     topology = parse_topology(task.topology, "the network")
     job = PlanJob(
@@ -86,9 +91,9 @@ def made_by(session: Session, task: PlannerTask, directory: Path) -> bytes:
     return to_json(run_plan_job(session, job).plan).encode()
 
 
-def _profiles(session: Session, path: Path) -> Frame:
+def _profiles(session: Session | None, path: Path) -> Frame:
     """Of the file, which workers of a cluster do not see: there they come from here."""
-    if is_here(session.sparkContext.master):
+    if session is None or is_here(session.sparkContext.master):
         return read_profiles(session, [str(path)])
     functions = import_module("pyspark.sql.functions")
     table = import_module("pyarrow.json").read_json(path)

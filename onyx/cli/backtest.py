@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from pathlib import Path
 
 from onyx.cli.plan_files import load_plan
@@ -23,8 +24,9 @@ from registration.spark.backtest_job import (
     run_backtest,
     run_population_backtest,
 )
-from registration.spark.inputs import FORMATS, read_profiles
-from registration.spark.progress import Told
+from registration.spark.input_files import FORMATS, are_small
+from registration.spark.inputs import read_profiles
+from registration.spark.progress import Told, steps_of
 from registration.spark.session import Session
 from yfilter.graph.graph_query import is_graph_query
 
@@ -77,7 +79,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     routing = _routing(arguments)
-    with open_spark(arguments, "backtest") as (session, told):
+    given = [] if _is_profile(arguments) else arguments.profiles
+    is_small = not arguments.weights and are_small(given, arguments.archive)
+    with open_spark(arguments, "backtest", is_small=is_small) as (session, told):
         if arguments.weights:
             return _run_population(session, arguments, told)
         job = BacktestJob(
@@ -111,17 +115,26 @@ def is_profile(given: str) -> bool:
     return begins and not (len(given) < PATH_MAX and Path(given).exists())
 
 
-def _profiles(session: Session, arguments: argparse.Namespace) -> dict[str, str]:
+def _is_profile(arguments: argparse.Namespace) -> bool:
+    return len(arguments.profiles) == 1 and is_profile(arguments.profiles[0])
+
+
+def _profiles(session: Session | None, arguments: argparse.Namespace) -> dict[str, str]:
     """id -> text."""
     given = arguments.profiles
-    if len(given) == 1 and is_profile(given[0]):
+    if _is_profile(arguments):
         return {"profile": given[0]}
-    rows = read_profiles(session, given, arguments.format).limit(PROFILES_MAX + 1).collect()
+    with steps_of(session):
+        rows = read_profiles(session, given, arguments.format).limit(PROFILES_MAX + 1).collect()
     if len(rows) > PROFILES_MAX:
         raise UsageError(f"more than {PROFILES_MAX:,} profiles: say --weights to replay them all")
     if not rows:
         raise UserError(f"{', '.join(given)}: there are no profiles", EXIT_DATA)
-    return {row["profile"]: row["text"] for row in rows}
+    texts = {name: text for name, text, _ in rows}
+    if len(texts) < len(rows):
+        (twice, _), *_ = Counter(row[0] for row in rows).most_common(1)
+        raise UserError(f"{', '.join(given)}: two profiles are {twice!r}", EXIT_DATA)
+    return texts
 
 
 def _routing(arguments: argparse.Namespace) -> RoutingBefore | None:

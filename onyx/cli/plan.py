@@ -50,7 +50,7 @@ from registration.planning.planner import (
     PROFILES_A_PARTITION,
     PlanOptions,
 )
-from registration.spark.inputs import FORMATS
+from registration.spark.input_files import FORMATS, are_small
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from registration.spark.population import RefusedProfile
 
@@ -684,7 +684,9 @@ def run_make(arguments: argparse.Namespace) -> None:
     )
     with file_errors(arguments.out, "made"):
         arguments.out.mkdir(parents=True, exist_ok=True)
-    with open_spark(arguments, "plan") as (session, told):
+    profiles, archive = (*arguments.profiles, *filter(None, [arguments.weights])), job.archive
+    is_small = are_small(profiles, archive) and "://" not in job.assignment
+    with open_spark(arguments, "plan", is_small=is_small) as (session, told):
         try:
             result = run_plan_job(session, job, told)
         except ValueError as error:

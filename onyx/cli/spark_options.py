@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from contextlib import contextmanager
 import msgspec
 
 from onyx.cli.verb import add_arguments
+from registration.spark.input_files import SMALL_BYTES, SMALL_PROFILES_BYTES
 from registration.spark.progress import Progress, Told
 from registration.spark.session import Session, SparkOptions, spark_session
 
-SPARK_HELP = """\
-Runs on Spark inside this command on all cores; no cluster and no Java are needed. With
---master it runs on your cluster with your settings: this code is sent along, its
+SPARK_HELP = f"""\
+Small files, {SMALL_BYTES >> 20} MB of messages and {SMALL_PROFILES_BYTES >> 20} MB of profiles
+at most, are worked on without Spark.
+Larger ones are on Spark inside this command on all cores; no cluster and no Java are needed.
+With --master it runs on your cluster with your settings: this code is sent along, its
 dependencies have to be there. It can also be submitted, as
   spark-submit [options] path/to/onyx/__main__.py VERB ..."""
 
@@ -31,9 +35,12 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def open_spark(arguments: argparse.Namespace, verb: str) -> Iterator[tuple[Session, Told]]:
-    """The session that the arguments ask for, and what says on standard error how far its jobs
-    are; SparkUnavailable when there can be none."""
+def open_spark(
+    arguments: argparse.Namespace, verb: str, *, is_small: bool = False
+) -> Iterator[tuple[Session, Told]]:
+    """The session that the arguments ask for, None for what ``is_small`` where they ask for none,
+    and what says on standard error how far its jobs are; SparkUnavailable when there can be
+    none."""
     start = time.monotonic()
 
     def tell(progress: Progress) -> None:
@@ -45,6 +52,10 @@ def open_spark(arguments: argparse.Namespace, verb: str) -> Iterator[tuple[Sessi
             text = f"{verb}: {seconds:6.1f} s  {said(progress)}"
         print(text, file=sys.stderr, flush=True)
 
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if is_small and not (arguments.master or arguments.conf or is_submitted):
+        yield None, tell
+        return
     tell(Progress("starting Spark"))
     options = SparkOptions(arguments.master, dict(arguments.conf))
     with spark_session(options) as session:

@@ -156,26 +156,28 @@ def _reading(slices: Sequence[Slice], note: Note) -> Callable[[Iterator[Batch]],
         for batch in batches:
             for (number,) in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 for name, members in slices[number : number + 1]:
-                    yield from _batches(name, members, note)
+                    yield from batches_of(name, members, note)
 
     return run
 
 
-def _batches(name: str, members: list[Member] | None, note: Note) -> Iterator[Batch]:
+def batches_of(name: str, members: list[Member] | None, note: Note) -> Iterator[Batch]:
+    """ARCHIVED of a file, or of some of its members."""
     rows: list[ArchivedMessage] = []
     try:
         for row in rows_of_file(Path(name), members, note):
             rows.append(row)
             if len(rows) == _BATCH_ROWS:
-                yield _batch(rows)
+                yield batch_of_rows(rows)
                 rows = []
     except FileNotFoundError:  # a broker has removed it meanwhile
         pass
     if rows:
-        yield _batch(rows)
+        yield batch_of_rows(rows)
 
 
-def _batch(rows: list[ArchivedMessage]) -> Batch:
+def batch_of_rows(rows: Sequence[ArchivedMessage]) -> Batch:
+    """ARCHIVED."""
     arrow = import_module("pyarrow")
     return arrow.RecordBatch.from_arrays(
         [

@@ -93,8 +93,9 @@ class BacktestResult:
     gaps: list[Gap]
 
 
-def run_backtest(session: Session, job: BacktestJob, told: Told = nobody) -> BacktestResult:
-    """ProfileRefused if one of the profiles is none; UnreadableData for the archive."""
+def run_backtest(session: Session | None, job: BacktestJob, told: Told = nobody) -> BacktestResult:
+    """``session`` None: in this process.  ProfileRefused if one of the profiles is none;
+    UnreadableData for the archive."""
     for text in job.profiles.values():
         parse_profile(text)
     names = list(job.profiles)

@@ -1,20 +1,7 @@
-"""What a job reads, from any path that Spark reads: profiles, messages, weights.
+"""What a job reads (input_files.py), from any path that Spark reads; small files without Spark.
 
-=============  ===================================================================================
-profiles       what it holds
-=============  ===================================================================================
-``lines``      text, a profile a line; ``.gz`` as well.  Ids are line numbers of a kind: stable for
-               the same files
-``files``      ``.xq`` or ``.rq`` files, a profile each; the id is the file's name
-``jsonl``      an object a line, as ``onyx profile export`` writes: ``profile``, ``text``, ...
-``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
-=============  ===================================================================================
-
-An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
-column ``message``, and ``media_type`` if it is there, or files that brokers have written
-(overlay/archive_file.py), and ``.jsonl.gz`` files of earlier releases; names of unfinished ones
-begin with a dot.  ``onyx://HOST:PORT?credentials=FILE&source=NAME`` are the archives of a network's
-brokers: Spark finds ``format("onyx")`` by its name, and the query has options of it.
+``onyx://HOST:PORT?credentials=FILE&source=NAME`` are the archives of a network's brokers: Spark
+finds ``format("onyx")`` by its name, and the query has options of it.
 """
 
 from __future__ import annotations
@@ -26,47 +13,43 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from formats.errors import Refusal
 from overlay.archive_file import files_of, is_archive, unnoted
 from registration.spark.archive_files import (
     ARCHIVED_SCHEMA,
     ArchiveFiles,
     Note,
+    batch_of_rows,
 )
 from registration.spark.archived_message import ARCHIVED
+from registration.spark.input_files import (
+    MESSAGE_SUFFIXES,
+    Rows,
+    check_columns,
+    holds,
+    profile_format,
+    small_messages,
+    small_profiles,
+    small_weighted,
+)
 from registration.spark.progress import Run
 from registration.spark.sent_code import is_here
-from registration.spark.session import Batch, Frame, Session, told_by
+from registration.spark.session import Batch, Frame, Session, UnreadableData, told_by
 
-FORMATS = ("lines", "files", "jsonl", "parquet")
-_FORMAT_OF_SUFFIX = {
-    ".xq": "files",
-    ".xquery": "files",
-    ".rq": "files",
-    ".sparql": "files",
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-}
 _NETWORK = "onyx://"
-_MESSAGE_FILES = "*.{xml,rdf,rss,ttl,trig,nt,nq,jsonld}"
+_MESSAGE_FILES = f"*.{{{','.join(MESSAGE_SUFFIXES)}}}"
 
 
-class UnreadableData(Refusal):
-    """A path cannot be read, or holds something else; the text says which and why."""
-
-    kind = "unreadable-input"
-
-
-def read_profiles(session: Session, paths: Sequence[str], kind: str = "") -> Frame:
-    """A frame of ``profile``, ``text`` and ``load``, 1.0 where none is said; ``kind`` "": by the
-    suffixes.
+def read_profiles(session: Session | None, paths: Sequence[str], kind: str = "") -> Frame:
+    """A frame of PROFILES_SCHEMA, ``load`` 1.0 where none is said; ``kind`` "": by the suffixes.
+    ``session`` None: in this process.
 
     Profiles that insist on a place (``near``) are left out.
     """
-    kinds = {kind or _profile_format(path) for path in paths}
+    kinds = {kind or profile_format(path) for path in paths}
     if len(kinds) > 1:
         raise UnreadableData(f"{', '.join(paths)}: files of several kinds; say --format")
+    if session is None:
+        return small_profiles(paths, kinds.pop())
     return profiles_of(_read(session, list(paths), kinds.pop()), ", ".join(paths))
 
 
@@ -74,12 +57,7 @@ def profiles_of(frame: Frame, name: str) -> Frame:
     """``read_profiles`` of a frame with the columns ``profile`` and ``text``, and ``near`` and
     ``load`` if they are there; UnreadableData says the ``name``."""
     functions = import_module("pyspark.sql.functions")
-    missing = {"profile", "text"} - set(frame.columns)
-    if missing:
-        raise UnreadableData(
-            f"{name}: no column {' and '.join(sorted(missing))}; "
-            f"there are {', '.join(frame.columns)}"
-        )
+    check_columns(name, frame.columns, "profile", "text")
     if "near" in frame.columns:
         # What insists on its user's location is placed by that, whatever the plan says.
         frame = frame.where(~functions.coalesce("near", functions.lit(False)))
@@ -91,20 +69,24 @@ def profiles_of(frame: Frame, name: str) -> Frame:
     )
 
 
-def weighted(session: Session, profiles: Frame, path: str) -> Frame:
+def weighted(session: Session | None, profiles: Frame, path: str) -> Frame:
     """The profiles with the loads that a backtest found; 1.0 for one that it did not know."""
+    if session is None:
+        return small_weighted(profiles, path)
     functions = import_module("pyspark.sql.functions")
     weights = _checked(lambda: session.read.parquet(path), path)
-    if not {"profile", "load"} <= set(weights.columns):
-        raise UnreadableData(f"{path}: no columns profile and load, as onyx backtest writes them")
+    check_columns(path, weights.columns, "profile", "load")
     loads = weights.select("profile", functions.col("load").cast("double").alias("weight"))
     joined = profiles.join(loads, "profile", "left")
     return joined.select("profile", "text", functions.coalesce("weight", "load").alias("load"))
 
 
-def read_messages(session: Session, paths: Sequence[str], note: Note = unnoted) -> Frame:
+def read_messages(session: Session | None, paths: Sequence[str], note: Note = unnoted) -> Frame:
     """A frame of ``name``, ``message`` (bytes), ``media_type`` (null: by the name) and
-    ``accepted`` (microseconds of the epoch, or null); ``note`` is told of damaged archives."""
+    ``accepted`` (microseconds of the epoch, or null); ``note`` is told of damaged archives.
+    ``session`` None: in this process."""
+    if session is None:
+        return small_messages(paths, note)
     first, *others = (_read_archive(session, path, note) for path in paths)
     for other in others:
         first = first.unionByName(other)
@@ -112,7 +94,7 @@ def read_messages(session: Session, paths: Sequence[str], note: Note = unnoted) 
 
 
 def read_sample(
-    session: Session,
+    session: Session | None,
     archive: Sequence[str] | Frame,
     most: int,
     counted: Callable[[Run], Run] = lambda run: run,
@@ -131,15 +113,19 @@ def read_sample(
     else:
         if all(is_archive(Path(path)) for path in archive):
             archives = ArchiveFiles.of([file for path in archive for file in files_of(Path(path))])
-            is_near = is_here(session.sparkContext.master)
+            is_near = session is None or is_here(session.sparkContext.master)
             chosen = archives.sample(most, None if is_near else 1, note=note)
             if chosen is None and not is_near:
                 chosen = archives.read_sample(most, note)
             if chosen is not None:
+                if session is None:
+                    return Rows([batch_of_rows(chosen)])
                 rows = [(row.name, row.message, row.media_type or None, row.time) for row in chosen]
                 return session.createDataFrame(rows, ARCHIVED_SCHEMA)
         frame = read_messages(session, [_sampled(path, most) for path in archive], note)
     ranked = frame.mapInArrow(counted(_lowest(most)), f"{ARCHIVED_SCHEMA}, rank bigint")
+    if session is None:  # where one task has seen all
+        return ranked.select(*ARCHIVED)
     return ranked.orderBy("rank").limit(most).drop("rank")
 
 
@@ -177,8 +163,15 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     if kind == "parquet":
         return _checked(lambda: session.read.parquet(*paths), name)
     if kind == "jsonl":
-        schema = "profile string, text string, near boolean"
-        return _checked(lambda: session.read.schema(schema).json(paths), name)
+        kinds = "profile string, text string, near boolean"
+        found = _checked(lambda: session.read.schema(kinds).json(paths), name)
+        wrong = functions.lit(f"UnreadableData: {name}: a line is no object with a text")
+        number = functions.monotonically_increasing_id().cast("string")
+        return found.select(
+            functions.coalesce("profile", number).alias("profile"),
+            functions.coalesce("text", functions.raise_error(wrong)).alias("text"),
+            "near",
+        )
     whole = kind == "files"
     text = _checked(lambda: session.read.text(paths, wholetext=whole), name)
     if whole:
@@ -202,7 +195,7 @@ def _read_archive(session: Session, path: str, note: Note) -> Frame:
         found = _checked(network.load, asked.netloc)
         name = functions.concat_ws("/", "source", "number")
         return archived_of(found.withColumn("name", name), path)
-    if _holds(path, ".parquet"):
+    if holds(path, ".parquet"):
         return archived_of(_checked(lambda: session.read.parquet(path), path), path)
     if is_archive(Path(path)):
         return ArchiveFiles.of(files_of(Path(path))).frame(session, note)
@@ -235,23 +228,6 @@ def archived_of(frame: Frame, path: str) -> Frame:
         said("message", "binary"),
         functions.nullif(said("media_type", "string"), functions.lit("")).alias("media_type"),
         (functions.lit(None).cast("bigint") if time is None else time).alias("accepted"),
-    )
-
-
-def _profile_format(path: str) -> str:
-    if _holds(path, ".parquet"):
-        return "parquet"
-    if Path(path).is_dir():
-        suffixes = {entry.suffix for entry in Path(path).iterdir() if entry.is_file()}
-        known = {_FORMAT_OF_SUFFIX.get(suffix, "lines") for suffix in suffixes}
-        return known.pop() if len(known) == 1 else "lines"
-    return _FORMAT_OF_SUFFIX.get(Path(path.removesuffix(".gz")).suffix, "lines")
-
-
-def _holds(path: str, suffix: str) -> bool:
-    """Whether it is such a file by its name, or a directory of such files."""
-    return path.rstrip("/").endswith(suffix) or (
-        Path(path).is_dir() and next(Path(path).glob(f"*{suffix}"), None) is not None
     )
 
 

@@ -17,8 +17,9 @@ from registration.planning.occurrence import SchemaOccurrences
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
 from registration.planning.planner import Evidence, PlanOptions, Values, make_plan
+from registration.planning.value_loads import Population
 from registration.spark.inputs import read_profiles, read_sample, weighted
-from registration.spark.population import RefusedProfile, SparkPopulation
+from registration.spark.population import RefusedProfile, SmallPopulation, SparkPopulation
 from registration.spark.progress import Steps, Told, nobody, steps_of
 from registration.spark.samples import read_samples
 from registration.spark.session import Frame, Session
@@ -60,19 +61,24 @@ class PlanResult:
     messages_refused: int
 
 
-def run_plan_job(session: Session, job: PlanJob, told: Told = nobody) -> PlanResult:
-    """Plans; UnreadableData for input that cannot be read, ValueError if there is nothing in it."""
+def run_plan_job(session: Session | None, job: PlanJob, told: Told = nobody) -> PlanResult:
+    """Plans, ``session`` None: in this process; UnreadableData for input that cannot be read,
+    ValueError if there is nothing in it."""
     with steps_of(session, told) as steps:
         return _run(session, job, steps)
 
 
-def _run(session: Session, job: PlanJob, steps: Steps) -> PlanResult:
+def _run(session: Session | None, job: PlanJob, steps: Steps) -> PlanResult:
     frame = job.profiles
     if isinstance(frame, tuple):
         frame = read_profiles(session, frame, job.kind)
     if job.weights:
         frame = weighted(session, frame, job.weights)
-    population = SparkPopulation(session, frame, steps.counted)
+    population: SparkPopulation | SmallPopulation = (
+        SmallPopulation(frame)
+        if session is None
+        else SparkPopulation(session, frame, steps.counted)
+    )
     try:
         steps.begin("reading the profiles")
         refused_count, refused = population.refused(REFUSED_SHOWN)
@@ -91,7 +97,7 @@ def _run(session: Session, job: PlanJob, steps: Steps) -> PlanResult:
         plan = make_plan(known, options, evidence, steps.begin)
         if job.assignment:
             steps.begin("writing the assignment")
-            population.placements(plan).write.mode("overwrite").parquet(job.assignment)
+            population.write_placements(plan, job.assignment)
         return PlanResult(plan, tuple(refused), messages_refused)
     finally:
         population.close()
@@ -100,14 +106,14 @@ def _run(session: Session, job: PlanJob, steps: Steps) -> PlanResult:
 class _Known:
     """A population that is asked for its signatures once."""
 
-    def __init__(self, population: SparkPopulation) -> None:
+    def __init__(self, population: Population) -> None:
         self._signatures: list[Signature] | None = None
         self._population = population
         self.value_loads = population.value_loads
 
     def signatures(self) -> Sequence[Signature]:
         if self._signatures is None:
-            self._signatures = self._population.signatures()
+            self._signatures = [*self._population.signatures()]
         return self._signatures
 
 

@@ -10,17 +10,25 @@ workers.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from registration.planning.choice import Choice, slot_of, stable_hash
-from registration.planning.exclusiveness import Pattern
+from registration.planning.exclusiveness import Need, Pattern
 from registration.planning.need_reader import NeedReader
 from registration.planning.pattern_cover import Signature
 from registration.planning.plan import Plan
-from registration.planning.value_loads import ValueAt, ValueLoads
+from registration.planning.value_loads import (
+    LocalPopulation,
+    ProfileNeeds,
+    ValueAt,
+    ValueLoads,
+)
 from registration.spark.arrow_types import batch_of
+from registration.spark.input_files import Rows
 from registration.spark.progress import Run
 from registration.spark.session import Batch, Frame, Session
 from yfilter.errors import ProfileRefused
@@ -146,12 +154,45 @@ class SparkPopulation:
             found.setdefault(at, set()).add(row["value"])
         return found
 
-    def placements(self, plan: Plan) -> Frame:
-        """The assignment: profile, partition, pattern (null: "don't care") and broker."""
-        return placements_of(self._all, plan)
+    def write_placements(self, plan: Plan, path: str) -> None:
+        """The assignment as Parquet: profile, partition, pattern (null: "don't care"), broker."""
+        placements_of(self._all, plan).write.mode("overwrite").parquet(path)
 
     def close(self) -> None:
         self._all.unpersist()
+
+
+class SmallPopulation(LocalPopulation):
+    """The same over rows in this process."""
+
+    def __init__(self, profiles: Rows) -> None:
+        self._rows = profiles.mapInArrow(_read_needs, _NEEDS).collect()
+        known = [row for row in self._rows if row[-1] is None]
+        super().__init__(_needs(*row[2:5]) for row in known)
+        columns = list(zip(*known, strict=True)) or ((),) * 6
+        self._known = Rows([batch_of(_NEEDS, columns)])
+
+    def refused(self, most: int) -> tuple[int, list[RefusedProfile]]:
+        found = [RefusedProfile(row[0], row[-1]) for row in self._rows if row[-1] is not None]
+        return len(found), found[:most]
+
+    def write_placements(self, plan: Plan, path: str) -> None:
+        """In a directory, as Spark writes it."""
+        table = self._known.mapInArrow(_place(plan), _PLACED).table()
+        made = Path(f"{path}.new")
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        import_module("pyarrow.parquet").write_table(table, made / "part-0.parquet")
+        shutil.rmtree(path, ignore_errors=True)
+        made.rename(path)
+
+    def close(self) -> None:
+        """Nothing is kept elsewhere."""
+
+
+def _needs(load: float, patterns: str, values: str) -> ProfileNeeds:
+    texts = [tuple(text.split(_ALTERNATIVE)) for text in values.split(_BETWEEN)]
+    return ProfileNeeds(tuple(map(Need, _split(patterns), texts)), load)
 
 
 # --- what runs in the workers ---------------------------------------------------------------

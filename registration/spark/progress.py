@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from overlay.archive_file import Gap
-from registration.spark.session import Batch, Session, SparkUnavailable, told_by
+from registration.spark.session import Batch, Session, SparkUnavailable, UnreadableData, told_by
 
 Run: TypeAlias = Callable[[Iterator[Batch]], Iterator[Batch]]
 
@@ -76,11 +76,40 @@ def tasks_of(context: Any, group: str) -> tuple[int, int]:
 
 
 class Steps:
-    """The steps of a job; ``told`` of each when it begins and while tasks of it end."""
+    """The steps of a job in this process; ``told`` of each when it begins."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._found: set[Gap] = set()
+
+    def begin(self, step: str) -> None:
+        self._told(Progress(step))
+
+    def counted(self, run: Run) -> Run:
+        """A function for mapInArrow, whose rows are counted where there are tasks."""
+        return run
+
+    def noting(self) -> Callable[[Gap], None]:
+        """A function to be called for a gap in an archive."""
+        return self._found.add
+
+    def gaps(self) -> set[Gap]:
+        return self._found
+
+    def tell_gaps(self) -> list[Gap]:
+        """The gaps that were found by now, each of which is logged."""
+        found = sorted(self.gaps(), key=lambda gap: (gap.file, gap.start))
+        for gap in found:
+            log.warning("%s", gap)
+        return found
+
+
+class TaskSteps(Steps):
+    """Those of a job on Spark, also told of while tasks of a step end."""
 
     def __init__(self, session: Session, told: Told) -> None:
+        super().__init__(told)
         self._context = session.sparkContext
-        self._told = told
         self._rows = self._context.accumulator(0)
         self._gaps: Any = self._context.accumulator(set(), _Gaps())
         self._group = self._step = ""
@@ -93,7 +122,6 @@ class Steps:
         self._told(Progress(step))
 
     def counted(self, run: Run) -> Run:
-        """A function for mapInArrow, whose rows are counted."""
         rows = self._rows
 
         def counting(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -104,16 +132,11 @@ class Steps:
         return lambda batches: run(counting(batches))
 
     def noting(self) -> Callable[[Gap], None]:
-        """A function that tasks call for a gap in an archive."""
         gaps = self._gaps
         return lambda gap: gaps.add({gap})
 
-    def tell_gaps(self) -> list[Gap]:
-        """The gaps that tasks have found by now, each of which is logged."""
-        found = sorted(self._gaps.value, key=lambda gap: (gap.file, gap.start))
-        for gap in found:
-            log.warning("%s", gap)
-        return found
+    def gaps(self) -> set[Gap]:
+        return set(self._gaps.value)
 
     def now(self) -> Progress:
         """Of the step that was begun last."""
@@ -136,10 +159,13 @@ class Steps:
 
 
 @contextmanager
-def steps_of(session: Session, told: Told = nobody) -> Iterator[Steps]:
-    """The steps of the jobs in this block; the group of jobs that the session had is its own again
-    at the end.  SparkUnavailable where a worker refuses."""
-    steps = Steps(session, told)
+def steps_of(session: Session | None, told: Told = nobody) -> Iterator[Steps]:
+    """The steps of the jobs in this block, None: in this process; the group of jobs that the
+    session had is its own again at the end.  SparkUnavailable where a worker refuses."""
+    if session is None:
+        yield Steps(told)
+        return
+    steps = TaskSteps(session, told)
     context = session.sparkContext
     before = [context.getLocalProperty(name) for name in _GROUP]
     is_over = threading.Event()
@@ -151,6 +177,8 @@ def steps_of(session: Session, told: Told = nobody) -> Iterator[Steps]:
     except Exception as error:
         if sentence := told_by(error):
             raise SparkUnavailable(sentence) from None
+        if sentence := told_by(error, "UnreadableData"):
+            raise UnreadableData(sentence) from None
         raise
     finally:
         is_over.set()

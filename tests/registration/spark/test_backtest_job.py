@@ -36,6 +36,12 @@ PROFILES = {
 }
 
 
+@pytest.fixture(params=["spark", "this process"])
+def session(request: pytest.FixtureRequest) -> Any:
+    """Of Spark, or None."""
+    return request.getfixturevalue("spark") if request.param == "spark" else None
+
+
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("archive") / "messages.parquet"
@@ -46,8 +52,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_few_profiles(spark: Any, archive: Path) -> None:
-    result = run_backtest(spark, BacktestJob(PROFILES, (str(archive),), samples=2))
+def test_a_few_profiles(session: Any, archive: Path) -> None:
+    result = run_backtest(session, BacktestJob(PROFILES, (str(archive),), samples=2))
     assert (result.messages, result.refused, result.days) == (25, 1, 3)
     for name, text in PROFILES.items():
         matcher = Matcher()
@@ -65,7 +71,7 @@ def test_a_few_profiles(spark: Any, archive: Path) -> None:
     assert result.records["apart"].routed == 24
 
 
-def test_what_a_profile_adds_to_a_network(spark: Any, archive: Path) -> None:
+def test_what_a_profile_adds_to_a_network(session: Any, archive: Path) -> None:
     reader = NeedReader()
     others = [f'/m[f/@v = "{n % 2}"]' for n in range(40)]
     plan = make_plan(
@@ -74,7 +80,7 @@ def test_what_a_profile_adds_to_a_network(spark: Any, archive: Path) -> None:
     )
     routing = RoutingBefore(plan, broadcast_tree(FIGURE4, "B1"))
     profiles = {"known": '/m[f/@v = "1"]', "all": "/m"}
-    result = run_backtest(spark, BacktestJob(profiles, (str(archive),), routing=routing))
+    result = run_backtest(session, BacktestJob(profiles, (str(archive),), routing=routing))
     known, everything = result.records["known"], result.records["all"]
     assert (known.matches, known.new_visits, known.crossings) == (6, 0, 0)
     assert everything.matches == 24
@@ -83,9 +89,9 @@ def test_what_a_profile_adds_to_a_network(spark: Any, archive: Path) -> None:
     assert everything.new_visits <= everything.crossings
 
 
-def test_a_profile_that_is_none_is_refused(spark: Any, archive: Path) -> None:
+def test_a_profile_that_is_none_is_refused(session: Any, archive: Path) -> None:
     with pytest.raises(ProfileRefused):
-        run_backtest(spark, BacktestJob({"p": "/m["}, (str(archive),)))
+        run_backtest(session, BacktestJob({"p": "/m["}, (str(archive),)))
 
 
 def test_a_population_becomes_loads(spark: Any, archive: Path, tmp_path: Path) -> None:

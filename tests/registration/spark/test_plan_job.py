@@ -19,13 +19,20 @@ from registration.planning.need_reader import NeedReader
 from registration.planning.plan import Placer
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds, ValueLoads
-from registration.spark.inputs import UnreadableData, read_profiles
+from registration.spark.inputs import read_profiles
 from registration.spark.plan_job import PlanJob, _at_most, run_plan_job
 from registration.spark.population import SparkPopulation
+from registration.spark.session import UnreadableData
 from tests.registration.planning.populations import PATTERNS, FigureNine, profile_text
 
 TOPOLOGY = load_topology(Path(__file__).resolve().parents[3] / "topologies" / "figure4.toml")
 PROFILES = 600
+
+
+@pytest.fixture(params=["spark", "this process"])
+def session(request: pytest.FixtureRequest) -> Any:
+    """Of Spark, or None."""
+    return request.getfixturevalue("spark") if request.param == "spark" else None
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +77,10 @@ def test_spark_sums_what_memory_sums(spark: Any, lines: Path, texts: list[str]) 
     population.close()
 
 
-def test_plan_and_assignment(spark: Any, lines: Path, texts: list[str], tmp_path: Path) -> None:
+def test_plan_and_assignment(session: Any, lines: Path, texts: list[str], tmp_path: Path) -> None:
     out = tmp_path / "assignment.parquet"
     options = PlanOptions(24, TOPOLOGY)
-    result = run_plan_job(spark, PlanJob((str(lines),), options, assignment=str(out)))
+    result = run_plan_job(session, PlanJob((str(lines),), options, assignment=str(out)))
     assert result.plan == make_plan(local(texts), options)
     rows = pq.read_table(out).to_pylist()
     assert len({row["profile"] for row in rows}) == PROFILES == len(rows)
@@ -90,7 +97,7 @@ DTD = b"""<!ELEMENT m (f0?, f1, r*)> <!ELEMENT f0 EMPTY> <!ELEMENT f1 EMPTY> <!E
 <!ATTLIST f0 v CDATA #IMPLIED> <!ATTLIST f1 v CDATA #IMPLIED> <!ATTLIST r v CDATA #IMPLIED>"""
 
 
-def test_schemas_and_samples_say_what_repeats(spark: Any, tmp_path: Path) -> None:
+def test_schemas_and_samples_say_what_repeats(session: Any, tmp_path: Path) -> None:
     profiles = tmp_path / "p.parquet"
     texts = [f'/m[f0/@v = "{n % 9}"][r/@v = "{n}"]' for n in range(100)] + ["/m[", "/m/f1"]
     ids = [f"p{n}" for n in range(len(texts))]
@@ -109,7 +116,7 @@ def test_schemas_and_samples_say_what_repeats(spark: Any, tmp_path: Path) -> Non
         schemas=(read_schema("m.dtd", DTD),),
         archive=(str(archive),),
     )
-    result = run_plan_job(spark, job)
+    result = run_plan_job(session, job)
     (rule,) = result.plan.rules
     assert (rule.pattern, rule.at_most, rule.expected) == ("/m/f0/@v", 1, 1)
     assert result.plan.facts.samples == 20
@@ -120,28 +127,30 @@ def test_schemas_and_samples_say_what_repeats(spark: Any, tmp_path: Path) -> Non
     assert result.plan.facts.matched_share == pytest.approx(2 / 5)
 
 
-def test_kinds_of_files(spark: Any, tmp_path: Path) -> None:
+def test_kinds_of_files(session: Any, tmp_path: Path) -> None:
     profile = 'for $n in /m\nwhere $n/f0/@v = "1"\nreturn $n'
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.xq").write_text(profile)
     (folder / "b.xq").write_text("//m")
-    rows = sorted(read_profiles(spark, [str(folder)]).collect())
+    rows = sorted(read_profiles(session, [str(folder)]).collect())
     assert rows == [("a.xq", profile, 1.0), ("b.xq", "//m", 1.0)]
     lines = tmp_path / "catalog.jsonl"
     entries = [
         {"profile": "p7", "text": profile, "user": "ada", "near": False},
         {"profile": "p8", "text": profile, "user": "bob", "near": True},
     ]
-    lines.write_text("\n".join(map(json.dumps, entries)))
-    assert read_profiles(spark, [str(lines)]).collect() == [("p7", profile, 1.0)]
+    lines.write_text("\n".join(map(json.dumps, [*entries, {"text": "/a"}, {"text": "/b"}])))
+    found = read_profiles(session, [str(lines)]).collect()
+    assert [tuple(row)[1:] for row in found] == [(profile, 1.0), ("/a", 1.0), ("/b", 1.0)]
+    assert len({row[0] for row in found}) == 3 and found[0][0] == "p7"
 
 
-def test_weights_are_loads(spark: Any, lines: Path, tmp_path: Path) -> None:
+def test_weights_are_loads(session: Any, lines: Path, tmp_path: Path) -> None:
     weights = tmp_path / "weights.parquet"
-    ids = [row.profile for row in read_profiles(spark, [str(lines)]).collect()]
+    ids = [row[0] for row in read_profiles(session, [str(lines)]).collect()]
     pq.write_table(pa.table({"profile": ids[:100], "load": [3.0] * 100}), weights)
-    plan = run_plan_job(spark, PlanJob((str(lines),), PlanOptions(4), weights=str(weights))).plan
+    plan = run_plan_job(session, PlanJob((str(lines),), PlanOptions(4), weights=str(weights))).plan
     assert plan.facts.load == PROFILES + 200
 
 
@@ -150,17 +159,17 @@ def test_weights_are_loads(spark: Any, lines: Path, tmp_path: Path) -> None:
     [
         ("none.txt", None, "there is no such file"),
         ("no.parquet", "this is no Parquet", "no.parquet"),
-        ("other.jsonl", '{"query": "/a"}\n', "there are no profiles"),
+        ("other.jsonl", '{"query": "/a"}\n', "text"),
     ],
 )
 def test_what_cannot_be_read_is_named(
-    spark: Any, tmp_path: Path, name: str, text: str | None, reason: str
+    session: Any, tmp_path: Path, name: str, text: str | None, reason: str
 ) -> None:
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
     with pytest.raises((UnreadableData, ValueError), match=reason):
-        run_plan_job(spark, PlanJob((str(path),), PlanOptions(2)))
+        run_plan_job(session, PlanJob((str(path),), PlanOptions(2)))
 
 
 def test_what_no_schema_knows_may_be_of_a_source_without() -> None:

@@ -25,18 +25,22 @@ from registration.plan_questions import (
     PROFILES_FILE,
     TASK_FILE,
     PlanFailed,
+    PlanMade,
     PlannerTask,
     PlanWanted,
 )
 from registration.planner_desk import PlannerDesk, what_it_lacks
+from registration.planning.plan_file import from_json
 from tests.registration.test_auto_planning import TOPOLOGY
 
 NetworkMaker = Callable[[str], Topology]
 
 SAYS_IT_IS_JAVA = "echo 'openjdk version \"17.0.1\"' >&2"
+ON_SPARK = structs.replace(TOPOLOGY, planning=PlanningOptions(master="local[1]"))
+"""Which small populations are not otherwise."""
 WANTED = PlanWanted(
     [ProfileEntry("p1", "ann", "B1", "/m"), ProfileEntry("p2", "ann", "B1", "/n", near=True)],
-    TOPOLOGY,
+    ON_SPARK,
 )
 
 
@@ -52,7 +56,7 @@ def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NetworkMaker:
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
         monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
         (tmp_path / "data").mkdir()
-        return structs.replace(TOPOLOGY, data_directory=tmp_path / "data")
+        return structs.replace(ON_SPARK, data_directory=tmp_path / "data")
 
     return make
 
@@ -63,6 +67,12 @@ async def test_a_java_that_does_not_run_spark_is_said(network: NetworkMaker) -> 
     assert isinstance(answer, PlanFailed)
     assert answer.reason.startswith("Spark did not start: ")
     assert not list(topology.data_directory.iterdir())
+
+
+async def test_a_small_population_is_planned_without_java(network: NetworkMaker) -> None:
+    topology = structs.replace(network("exit 1"), planning=PlanningOptions())
+    answer = await PlannerDesk(topology).answer(replace(WANTED, topology=topology))
+    assert isinstance(answer, PlanMade) and from_json(answer.text.decode()).facts.load == 1
 
 
 async def test_a_process_that_is_killed_is_said(network: NetworkMaker) -> None:
@@ -105,7 +115,7 @@ def test_it_ends_when_the_service_is_killed(network: NetworkMaker, tmp_path: Pat
     os.mkfifo(alive)
     directory = network(f"exec sleep 1000 > {alive}").data_directory / "planning-1"
     directory.mkdir()
-    task = PlannerDesk(TOPOLOGY)._task(WANTED)
+    task = PlannerDesk(ON_SPARK)._task(WANTED)
     (directory / TASK_FILE).write_bytes(msgspec.msgpack.encode(task))
     (directory / PROFILES_FILE).touch()
     command = [sys.executable, "-m", "registration.planner_process", str(directory)]

@@ -10,7 +10,7 @@ import pytest
 
 from onyx.cli.spark_options import said
 from registration.spark import kept, progress
-from registration.spark.progress import Progress, steps_of
+from registration.spark.progress import Progress, TaskSteps, steps_of
 
 
 def identity(batches: Iterator[Any]) -> Iterator[Any]:
@@ -26,6 +26,7 @@ def test_steps_count_their_tasks_and_rows(spark: Any) -> None:
             steps.begin(step)
             frame = spark.range(0, rows, 1, 4).mapInArrow(steps.counted(identity), "id bigint")
             assert len(frame.collect()) == rows
+            assert isinstance(steps, TaskSteps)
             found = steps.now()
             assert (found.step, found.tasks_done, found.tasks) == (step, 4, 4)
             assert (found.rows, found.seconds_left) == (rows, 0.0)

@@ -1,0 +1,272 @@
+"""What a job reads: profiles, messages and weights, of which small files are read in this process.
+
+=============  ===================================================================================
+profiles       what it holds
+=============  ===================================================================================
+``lines``      text, a profile a line; ``.gz`` as well.  Ids are line numbers of a kind: stable for
+               the same files
+``files``      ``.xq`` or ``.rq`` files, a profile each; the id is the file's name
+``jsonl``      an object a line, as ``onyx profile export`` writes: ``text``, and where they are
+               there ``profile``, else a number of the line, and ``near``
+``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
+=============  ===================================================================================
+
+An archive of messages is a directory of XML files, and of graphs by their names, Parquet with a
+column ``message``, and ``media_type`` if it is there, or files that brokers have written
+(overlay/archive_file.py), and ``.jsonl.gz`` files of earlier releases; names of unfinished ones
+begin with a dot.
+
+Spark takes ten seconds to start, in which one process is done with ``SMALL_BYTES`` of messages:
+the functions of Spark's workers run here then, over ``Rows`` in place of a frame.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overlay.archive_file import files_of, is_archive, unnoted
+from registration.spark.archive_files import ARCHIVED_SCHEMA, Note, batches_of
+from registration.spark.archived_message import ARCHIVED
+from registration.spark.arrow_types import batch_of
+from registration.spark.progress import Run
+from registration.spark.session import Batch, UnreadableData
+
+FORMATS = ("lines", "files", "jsonl", "parquet")
+_FORMAT_OF_SUFFIX = {
+    ".xq": "files",
+    ".xquery": "files",
+    ".rq": "files",
+    ".sparql": "files",
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+MESSAGE_SUFFIXES = ("xml", "rdf", "rss", "ttl", "trig", "nt", "nq", "jsonld")
+SMALL_BYTES = 8 * 1024 * 1024  # of all messages; packed ones count as they are
+SMALL_PROFILES_BYTES = 1024 * 1024
+
+PROFILES_SCHEMA = "profile string, text string, load double"
+_BATCH_ROWS = 1024
+_OF_SPARK = "*?[]{}:"
+
+
+class Rows:
+    """Batches in this process, with the methods of a frame that jobs call."""
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self._batches = batches
+
+    def mapInArrow(self, run: Run, schema: str) -> Rows:  # noqa: N802 - of Spark
+        return Rows(run(iter(self._batches)))
+
+    def select(self, *names: str) -> Rows:
+        return Rows(batch.select(list(names)) for batch in self._batches)
+
+    def limit(self, most: int) -> Rows:
+        return Rows(self.table().slice(0, most).to_batches())
+
+    def table(self) -> Any:
+        return import_module("pyarrow").Table.from_batches(self._batches)
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        columns = ([each.to_pylist() for each in batch.columns] for batch in self._batches)
+        return [row for some in columns for row in zip(*some, strict=True)]
+
+
+def are_small(profiles: Sequence[str], archive: Sequence[str] = ()) -> bool:
+    """Whether this process is to read both, by the bytes of their files."""
+    parts = (profiles, SMALL_PROFILES_BYTES), (archive, SMALL_BYTES)
+    is_possible = util.find_spec("pyarrow") is not None
+    return is_possible and all(_size(paths, most) <= most for paths, most in parts)
+
+
+def _size(paths: Sequence[str], most: int) -> int:
+    """Bytes, as far as ``most``; beyond it where a path is for Spark to find, by its scheme or as
+    a pattern."""
+    total = 0
+    for path in paths:
+        if set(path) & set(_OF_SPARK):
+            return most + 1
+        for file in _files(Path(path)):
+            total += file.stat().st_size if file.exists() else 0
+            if total > most:
+                return total
+    return total
+
+
+def _files(path: Path, *suffixes: str) -> list[Path]:
+    """A file, or those of a directory that Spark would read, in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    found = path.rglob("*")
+    return sorted(
+        each
+        for each in found
+        if each.is_file()
+        and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
+        and (not suffixes or each.suffix[1:] in suffixes)
+    )
+
+
+def profile_format(path: str) -> str:
+    """By the suffix, or the one suffix of the files in a directory."""
+    if holds(path, ".parquet"):
+        return "parquet"
+    if Path(path).is_dir():
+        suffixes = {entry.suffix for entry in Path(path).iterdir() if entry.is_file()}
+        known = {_FORMAT_OF_SUFFIX.get(suffix, "lines") for suffix in suffixes}
+        return known.pop() if len(known) == 1 else "lines"
+    return _FORMAT_OF_SUFFIX.get(Path(path.removesuffix(".gz")).suffix, "lines")
+
+
+def holds(path: str, suffix: str) -> bool:
+    """Whether it is such a file by its name, or a directory of such files."""
+    return path.rstrip("/").endswith(suffix) or (
+        Path(path).is_dir() and next(Path(path).glob(f"*{suffix}"), None) is not None
+    )
+
+
+# -- profiles
+
+
+class _Line(msgspec.Struct):
+    text: str
+    profile: str | None = None
+    near: bool | None = None
+    load: float = 1.0
+
+
+def small_profiles(paths: Sequence[str], kind: str) -> Rows:
+    """PROFILES_SCHEMA of files of one kind; UnreadableData."""
+    if kind == "parquet":
+        lines = [line for path in paths for line in _parquet_profiles(path)]
+    else:
+        files = [file for path in paths for file in _files(Path(path))]
+        lines = list(_file_profiles(files) if kind == "files" else _line_profiles(files, kind))
+    kept = [(line.profile, line.text, line.load) for line in lines if not line.near]
+    return Rows([batch_of(PROFILES_SCHEMA, list(zip(*kept, strict=True)) or ((), (), ()))])
+
+
+def small_weighted(profiles: Rows, path: str) -> Rows:
+    """See ``weighted`` in inputs.py."""
+    table = parquet_table(path, "profile", "load")
+    loads = dict(zip(*(table[name].to_pylist() for name in ("profile", "load")), strict=True))
+    rows = [(name, text, loads.get(name, load)) for name, text, load in profiles.collect()]
+    return Rows([batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)) or ((), (), ()))])
+
+
+def _file_profiles(files: Sequence[Path]) -> Iterator[_Line]:
+    for file in files:
+        yield _Line(_text(file), file.name)
+
+
+def _line_profiles(files: Sequence[Path], kind: str) -> Iterator[_Line]:
+    before = 0
+    for file in files:
+        for number, text in enumerate(_text(file).split("\n")):
+            before += 1
+            if not text.strip():
+                continue
+            line = _Line(text.strip()) if kind == "lines" else _read_line(text, file, number)
+            line.profile = line.profile or str(before - 1)
+            yield line
+
+
+def _read_line(text: str, file: Path, number: int) -> _Line:
+    try:
+        return msgspec.json.decode(text, type=_Line)
+    except msgspec.DecodeError as error:
+        raise UnreadableData(f"{file}: line {number + 1}: {error}") from None
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+    except FileNotFoundError:
+        raise UnreadableData(f"{file}: there is no such file or directory") from None
+    except (OSError, EOFError, ValueError) as error:
+        raise UnreadableData(f"{file}: cannot be read: {error}") from None
+
+
+def _parquet_profiles(path: str) -> Iterator[_Line]:
+    table = parquet_table(path, "profile", "text")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    for number in range(table.num_rows):
+        near, load = (columns[n][number] if n in columns else None for n in ("near", "load"))
+        load = 1.0 if load is None else float(load)
+        yield _Line(columns["text"][number] or "", str(columns["profile"][number]), near, load)
+
+
+def parquet_table(path: str, *needed: str) -> Any:
+    """UnreadableData for another file, or one without a column."""
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    try:
+        table = parquet.read_table(path)
+    except (OSError, arrow.ArrowException) as error:
+        raise UnreadableData(f"{path}: {str(error).splitlines()[0]}") from None
+    check_columns(path, table.column_names, *needed)
+    return table
+
+
+def check_columns(name: str, columns: Sequence[str], *needed: str) -> None:
+    """UnreadableData where one is missing."""
+    if missing := set(needed) - set(columns):
+        there = ", ".join(columns)
+        raise UnreadableData(
+            f"{name}: no column {' and '.join(sorted(missing))}; there are {there}"
+        )
+
+
+# -- messages
+
+
+def small_messages(paths: Sequence[str], note: Note = unnoted) -> Rows:
+    """ARCHIVED_SCHEMA; ``note`` is told of damaged archives.  UnreadableData, as it is read."""
+    return Rows(batch for path in paths for batch in _messages(path, note))
+
+
+def _messages(path: str, note: Note) -> Iterator[Batch]:
+    if not Path(path).exists():
+        raise UnreadableData(f"{path}: there is no such file or directory")
+    if holds(path, ".parquet"):
+        yield from _archived(path)
+    elif is_archive(Path(path)):
+        for file in files_of(Path(path)):
+            yield from batches_of(str(file), None, note)
+    else:
+        for file in _files(Path(path), *MESSAGE_SUFFIXES):
+            yield batch_of(ARCHIVED_SCHEMA, ([file.name], [file.read_bytes()], [None], [None]))
+
+
+def _archived(path: str) -> Iterator[Batch]:
+    """See ``archived_of`` in inputs.py."""
+    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    table = parquet_table(path, "message")
+    table = table.filter(compute.is_valid(table["message"]))
+    names = arrow.repeat("", table.num_rows)
+    nulls = arrow.nulls(table.num_rows)
+
+    def said(name: str, kind: Any, usual: Any = nulls) -> Any:
+        found = table[name] if name in table.column_names else usual
+        try:
+            return found.cast(kind)
+        except arrow.ArrowException:
+            raise UnreadableData(f"{path}: column {name} is {found.type}") from None
+
+    kinds = said("media_type", arrow.string())
+    times = said("time", arrow.timestamp("us")).cast(arrow.int64())
+    columns = (
+        said("name", arrow.string(), names),
+        said("message", arrow.binary()),
+        compute.if_else(compute.equal(kinds, ""), None, kinds),
+        times,
+    )
+    made = arrow.Table.from_arrays(list(columns), names=list(ARCHIVED))
+    yield from made.to_batches(max_chunksize=_BATCH_ROWS)
