@@ -135,7 +135,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     sources_max: Annotated[int, at("refuse")] = 10_000
     """data sources in the network"""
     principal_profiles_max: Annotated[int, at("refuse")] = 10_000
-    """profiles of one user who is no operator (`over-quota`)"""
+    """profiles of one user who is no operator (`over-quota`), without those that an operator has
+    added for that user"""
     principal_sources_max: Annotated[int, at("refuse")] = 100
     """data sources that one principal who is no operator has registered"""
     publish_key_age_s: Annotated[int, at("drop")] = 86_400

@@ -151,7 +151,8 @@ def entry_of(frame: SourceAnnounced) -> SourceEntry:
 class ProfileEntry(ProfileSettings, Row, frozen=True):
     """A user's profile; ``version`` counts its updates from 1, ``placed`` says that the host
     broker has it, ``live`` that every broker on the way from every root broker knew version
-    ``live`` of it (0: none yet)."""
+    ``live`` of it (0: none yet).  ``is_granted``: no quota counts it, as an operator has added it
+    (without TLS, anybody)."""
 
     profile: str
     user: str
@@ -161,6 +162,7 @@ class ProfileEntry(ProfileSettings, Row, frozen=True):
     request: str = ""
     placed: bool = False
     live: int = 0
+    is_granted: bool = False
 
 
 PROFILES = Table("profile", ProfileEntry, is_keyed=True)
@@ -182,7 +184,7 @@ class Catalog(Part):
         self.policies = ProfilePolicies(rows)
         self._by_request: dict[str, str] = {}  # request id -> source or profile id
         self.profiles_by_broker: Counter[str] = Counter()
-        self.profiles_by_user: Counter[str] = Counter()
+        self.quota_used: Counter[str] = Counter()  # profiles that count, by user
         self.volume_by_root: Counter[str] = Counter()  # expected bytes/s, rounded
         self._changed: dict[str, ProfileEntry] = {}  # since the last flush
         self.texts_changed = 0  # profiles that were added, removed or got another text
@@ -250,9 +252,10 @@ class Catalog(Part):
             return
         self.texts_changed += 1
         self._by_request.pop(entry.request, None)
-        self.profiles_by_user[entry.user] -= 1
-        if not self.profiles_by_user[entry.user]:
-            del self.profiles_by_user[entry.user]
+        if not entry.is_granted:
+            self.quota_used[entry.user] -= 1
+            if not self.quota_used[entry.user]:
+                del self.quota_used[entry.user]
         self.keys.forget(profile)
         self.policies.forget(profile)
         self.profiles_by_broker[entry.host] -= 1
@@ -297,7 +300,7 @@ class Catalog(Part):
         if known is not None and known.host == entry.host:
             return
         if known is None:
-            self.profiles_by_user[entry.user] += 1
+            self.quota_used[entry.user] += not entry.is_granted
         else:
             self.profiles_by_broker[known.host] -= 1
         self.profiles_by_broker[entry.host] += 1

@@ -63,8 +63,10 @@ class NewProfiles(Part):
         is_bounded: bool,
     ) -> list[ProfileEntry]:
         """Add profiles that were checked, all or none; RequestRefused where there is no room, or
-        where whoever asks ``is_bounded`` and their users have too many."""
+        where the asker ``is_bounded`` and the users have too many; no quota counts the profiles
+        of an asker who is not."""
         near, said = settings.near, settings_of(settings, ProfileSettings)
+        said["is_granted"] = not is_bounded
         if near and location is None:
             raise RequestRefused("bad-argument", "'near' needs a 'location' to be near to")
         self._check_room(len(asked))
@@ -103,11 +105,11 @@ class NewProfiles(Part):
     def _check_quota(self, asked: Sequence[Asked]) -> None:
         limit = self._topology.limits.principal_profiles_max
         for user, more in Counter(each.user for each in asked).items():
-            there = self._catalog.profiles_by_user[user]
+            there = self._catalog.quota_used[user]
             if there + more > limit:
                 raise RequestRefused(
                     "over-quota",
-                    f"user/{user} has {there} profiles already, and may have {limit} "
+                    f"user/{user} has {there} profiles that count already, and may have {limit} "
                     f"(principal_profiles_max); {more} more are asked",
                 )
 

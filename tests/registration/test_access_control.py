@@ -64,6 +64,11 @@ class Guarded(Setting):
                 broker.send("registration", placed)
         return answer or peer.all(Response)[-1]
 
+    def remove(self, *profiles: str) -> None:
+        """The hosts say that these are gone."""
+        for host in self.brokers.values():
+            host.send("registration", ProfilesChanged([(gone, 2, None) for gone in profiles]))
+
     def register(self, peer: Peer, name: str = "news") -> str:
         answer = peer.ask("source.register", name=name)
         for broker in self.brokers.values():
@@ -291,10 +296,28 @@ def test_a_user_has_so_many_profiles_and_an_operator_as_many_as_the_network() ->
     many = {"texts": ["/a"] * 4}
     assert refused(setting.bob.ask("profile.add_many", **many)) == "over-quota"
     assert result(setting.add(setting.bob))["user"] == "bob", "of such a batch none was added"
-    assert result(setting.add(setting.root, user="ann"))["user"] == "ann"
-    for host in setting.brokers.values():
-        host.send("registration", ProfilesChanged([(last, 2, None)]))
-    assert refused(setting.add(setting.ann)) == "over-quota", "three are left"
+    granted = [result(setting.add(setting.root, user="ann"))["profile"] for _ in range(4)]
+    assert refused(setting.add(setting.ann)) == "over-quota"
+    setting.remove(last)
+    again = result(setting.add(setting.ann))["profile"]
+    assert refused(setting.add(setting.ann)) == "over-quota", "her own are three, as before"
+    setting.remove(*granted)
+    assert refused(setting.add(setting.ann)) == "over-quota", "the operator's were not hers"
+    setting.remove(again)
+    assert result(setting.add(setting.ann))["user"] == "ann"
+
+
+def test_what_an_operator_has_added_counts_for_nobody_after_a_restart_too() -> None:
+    setting = Guarded()
+    setting.bound(principal_profiles_max=2)
+    result(setting.add(setting.root, user="ann"))
+    many = setting.root.ask("profile.add_many", texts=["/a"] * 3, user="ann")
+    assert many is None, "it waits for the brokers"
+    result(setting.add(setting.ann))
+    rows = setting.beside.stored()
+    catalog = RegistrationCore(FIGURE4, setting.identity, "run2", rows).catalog
+    assert len(catalog.profiles) == 5
+    assert catalog.quota_used == {"ann": 1}
 
 
 def test_a_principal_has_so_many_sources() -> None:
