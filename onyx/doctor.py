@@ -63,13 +63,13 @@ class Process:
 class Machine:
     """This one, as far as a topology file says what of the network is here.
 
-    ``data_fault``: why the data directory cannot be used; ``free_bytes`` None: there is none yet;
-    ``files_fault``: why there are too few open files; ``ports``: by address, what is wrong there;
-    ``stores``: by process, what is wrong with its store."""
+    ``data_fault``: why the data directory cannot be used; ``free_bytes``: of each disk of
+    stores, by a folder there; ``files_fault``: why there are too few open files; ``ports``: by
+    address, what is wrong there; ``stores``: by process, what is wrong with its store."""
 
     data_directory: str
     data_fault: str = ""
-    free_bytes: int | None = None
+    free_bytes: dict[str, int] = field(default_factory=dict)
     reserve_bytes: int = 0
     fsync_s: float | None = None
     files_fault: str = ""
@@ -282,13 +282,14 @@ def disk(facts: Facts) -> Iterator[DoctorFinding]:
             "data", machine.data_directory, machine.data_fault,
             "say another one: data_directory in the file, or onyx up --data DIR",
         )  # fmt: skip
-    if machine.free_bytes is not None and machine.free_bytes < machine.reserve_bytes:
-        yield _problem(
-            "disk", machine.data_directory,
-            f"{machine.free_bytes:,} bytes are free, less than the reserve of "
-            f"{machine.reserve_bytes:,}: nothing is published",
-            "make room on the disk, or lower disk_reserve_bytes",
-        )  # fmt: skip
+    for folder, free in machine.free_bytes.items():
+        if free < machine.reserve_bytes:
+            yield _problem(
+                "disk", folder,
+                f"{free:,} bytes are free, less than the reserve of {machine.reserve_bytes:,}: "
+                "nothing is published",
+                "make room on the disk, or lower disk_reserve_bytes",
+            )  # fmt: skip
     if machine.fsync_s is not None and machine.fsync_s > FSYNC_SECONDS_MAX:
         yield _problem(
             "fsync", machine.data_directory,

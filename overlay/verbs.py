@@ -73,7 +73,8 @@ class Effect(Enum):
 class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The arguments of a request, ``asked_of`` a process of this kind.
 
-    ``adds``: the verb may make the store larger by as much as the asker likes.  ``effect``: the
+    ``adds``: the verb may make the store larger by as much as the asker likes.
+    ``waits``: its answer waits for a commit, though it changes nothing.  ``effect``: the
     things that it changes; of Effect.SHARED its function answers by a Changed.
     ``is_idempotent``: to ask it twice changes no more than to ask it once; a verb that is not, and
     makes something, knows a request that is asked again by its id.  ``answer``: the
@@ -86,6 +87,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     right: ClassVar[Right] = Right.OPERATE
     asked_of: ClassVar[str] = "the registration service"
     adds: ClassVar[bool] = False
+    waits: ClassVar[bool] = False
     effect: ClassVar[Effect] = Effect.NONE
     is_idempotent: ClassVar[bool] = True
     answer: ClassVar[type[Any]] = dict
@@ -97,6 +99,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         verbs share."""
         if "verb" not in vars(cls):
             cls.verb = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower().replace("_", ".", 1)
+
+    @classmethod
+    def needs_store(cls) -> bool:
+        """Whether the verb cannot be answered while nothing can be stored."""
+        return cls.waits or cls.effect is not Effect.NONE
 
     @property
     def right_taken(self) -> Right:
@@ -435,6 +442,7 @@ class ProfileWaiting(ProfileNamed, frozen=True, kw_only=True):
     stay until they are released."""
 
     asked_of = "its host broker"
+    waits = True
     answer: ClassVar = answers.WaitingPage
 
     after: Whole = 0
@@ -474,6 +482,7 @@ class Sync(Asked, frozen=True, kw_only=True):
 
     asked_of = "a broker"
     right = Right.KNOWN
+    waits = True
     answer: ClassVar = answers.Done
 
 
@@ -878,6 +887,7 @@ class PlanShow(Asked, frozen=True, kw_only=True):
 class PlanCensus(Asked, frozen=True, kw_only=True):
     """How many profiles are where ``plan`` has them; absent: the plan in force."""
 
+    waits = True
     answer: ClassVar = answers.Drift
 
     plan: PlanText = b""

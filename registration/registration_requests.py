@@ -30,9 +30,8 @@ from overlay import answers, verbs
 from overlay.access import Right
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.events import DiskRoom
 from overlay.link.frames import Request
-from overlay.link.part import Hearer, Part, Taker, hears, takes
+from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import Changed, RequestRefused, Verb, check_length
 from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.settings import ProfileSettings, settings_of
@@ -99,13 +98,6 @@ class RegistrationRequests(Part):
             Verb(verbs.ProfileSet, self._set_profile, self._catalog.profiles_of),
         )
 
-    def events(self) -> Iterable[Hearer]:
-        yield hears(DiskRoom, self._note_disk)
-
-    def _note_disk(self, event: DiskRoom) -> bool:
-        self._server.disk_is_short = event.is_short
-        return True
-
     def frames(self) -> Iterable[Taker]:
         yield takes(Request, "client", self._handle, right=Right.KNOWN)  # each verb says what
 
@@ -170,7 +162,7 @@ class RegistrationRequests(Part):
         }
 
     def report(self, said: RegistrationStatistics) -> None:
-        said.requests.disk_is_short = self._server.disk_is_short
+        said.requests.disk_is_short = self._server.disk.is_short
 
     # --- sources --------------------------------------------------------------------------
 

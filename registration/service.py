@@ -77,7 +77,7 @@ async def run_registration(
             limits=limits,
             vitals=vitals,
             credentials=credentials,
-            reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
+            reserve=DiskReserve(store.disk, topology.limits.disk_reserve_bytes),
             planner=PlannerDesk(topology),
         )
         await nursery.start(node)

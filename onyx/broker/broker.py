@@ -101,7 +101,7 @@ async def run_broker(
                 limits=limits,
                 vitals=vitals,
                 credentials=credentials,
-                reserve=DiskReserve(topology.data_directory, topology.limits.disk_reserve_bytes),
+                reserve=DiskReserve(store.disk, topology.limits.disk_reserve_bytes),
             )
             await nursery.start(node)
             watch.check()

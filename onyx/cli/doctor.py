@@ -123,9 +123,13 @@ def machine_of(topology: Topology, facts: Facts) -> Machine:
     machine = Machine(str(directory.path), reserve_bytes=topology.limits.disk_reserve_bytes)
     place = _existing(directory.path)
     try:
-        disk = os.statvfs(place)
-        machine.free_bytes = disk.f_bavail * disk.f_frsize
         machine.fsync_s = fsync_seconds(place)
+        names = [process.name for process in processes_of(topology)]
+        folders = [place, *(_existing(directory.node_directory(name)) for name in names)]
+        disks = {folder.stat().st_dev: folder for folder in reversed(folders)}
+        for folder in disks.values():
+            disk = os.statvfs(folder)
+            machine.free_bytes[str(folder)] = disk.f_bavail * disk.f_frsize
     except OSError as error:
         machine.data_fault = f"{place} cannot be written: {error.strerror}"
     try:

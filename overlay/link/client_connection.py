@@ -655,7 +655,7 @@ class ClientConnection:
 
     def _take_error(self, frame: ErrorFrame) -> None:
         passes = frame.code in ("hello-timeout", "keys-awaited", "moved") or (
-            frame.code == "too-many-connections" and self.peer != ANYONE
+            frame.code in ("too-many-connections", "disk-full") and self.peer != ANYONE
         )
         early = not passes and not self._links.connected(self.peer)
         if frame.fatal and (early or frame.code in FINAL_CODES) and self._failure is None:

@@ -48,5 +48,5 @@ FINAL_CODES = frozenset(
     {"replaced", "forgotten", "unsupported-version", "wrong-peer", "internal", STORE_LOST}
 )
 """Fatal errors after which dialling again would not help.  So is any before the hello but
-``hello-timeout``, ``keys-awaited`` and ``moved``, and ``too-many-connections`` where there has been
-a hello before."""
+``hello-timeout``, ``keys-awaited`` and ``moved``, and ``too-many-connections`` and ``disk-full``
+where there has been a hello before."""

@@ -269,8 +269,9 @@ class Connections:
         who = peer or connection.principal
         log.debug("connection %d with %s is open", number, who)
         try:
-            await self._inbox.put(ConnectionOpened(number, peer, connection.principal, roles))
-            await connection.run(self._inbox.put_of_client if is_client else self._inbox.put)
+            put = self._inbox.put_of_client if is_client else self._inbox.put
+            await put(ConnectionOpened(number, peer, connection.principal, roles))
+            await connection.run(put)
         finally:
             self._clients.discard(number)
             del self.here[number]

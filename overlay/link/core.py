@@ -30,6 +30,7 @@ from overlay.link.events import (
     CallAgain,
     CallAtEnd,
     CalledAgain,
+    DiskRoom,
     Event,
     TakeSettings,
     TimePassed,
@@ -257,6 +258,8 @@ class Core:
         agenda = self._agenda
         agenda.now = now
         self._slice.until = 0.0
+        if isinstance(event, DiskRoom):
+            self._server.disk, self._links.disk_is_full = event, event.is_full
         if not isinstance(event, BatchHandled):
             self._arrival = None
         else:

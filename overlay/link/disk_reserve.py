@@ -12,8 +12,9 @@ class DiskReserve:
     """``is_short``: as of the last look; ``reserve`` may change.
     The shell looks, and tells its core (DiskRoom)."""
 
-    def __init__(self, path: Path, reserve: int) -> None:
-        """The disk on which a directory is; ``reserve`` in bytes, 0 for none."""
+    def __init__(self, path: Path | None, reserve: int) -> None:
+        """The disk on which a file or directory is, None for one that is not to be seen here;
+        ``reserve`` in bytes, 0 for none."""
         self.free = 0
         self.is_short = False
         self._path = path
@@ -21,7 +22,7 @@ class DiskReserve:
 
     def look(self) -> bool:
         """Whether it has become short, or is so no more."""
-        if not self.reserve:
+        if not self.reserve or self._path is None:
             if self.is_short:
                 self.is_short = False
                 return True

@@ -30,6 +30,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "hello-timeout": "no hello came in time",
         "too-many-connections": "as many connections are here as are taken",
         "wrong-door": "the hello of a role that may not come where it was said",
+        "disk-full": "the disk is full; a client that asks may come in all the same",
         "no-room": "frames that are not all there take too much memory; the longest is given up",
         "silent": "nothing was heard from the peer for three keep-alive intervals",
         "replaced": "the same peer has opened a newer connection",

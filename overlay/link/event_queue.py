@@ -2,7 +2,8 @@
 
 However much one connection has to say, another's next event is handled after one of each that
 speaks: so a request is answered while messages pour in.  Of one connection the order is kept.
-What a core has asked for itself is ahead of all.
+What a core has asked for itself is ahead of all.  While a full disk holds a commit up only the
+events of *askers* are given, connections of clients that ask, or have not said yet who they are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class EventQueue:
         self._ahead: deque[Event] = deque()
         self._waiting: dict[int, deque[Event]] = {}  # by connection, 0 for none; in turn
         self._room: dict[int, trio.Event] = {}  # for which readers wait
+        self._askers: set[int] = set()
+        self.is_for_askers = False
         self._arrived = trio.Event()
 
     async def put(self, event: Event) -> None:
@@ -53,7 +56,14 @@ class EventQueue:
         """The same, behind those of other processes of the network where there is little room."""
         while isinstance(event, DataReceived) and not self.has_room():
             await self._clients.park()
+        if isinstance(event, ConnectionOpened):
+            self._askers.add(event.connection)
         await self.put(event)
+
+    def recognise(self, connection: int, role: str) -> None:
+        """Who is at the other end of a connection has been said."""
+        if role != "client":
+            self._askers.discard(connection)
 
     def has_room(self) -> bool:
         return self._bytes < self.bytes_max
@@ -72,7 +82,7 @@ class EventQueue:
 
     def __bool__(self) -> bool:
         """Whether there is an event."""
-        return bool(self._ahead or self._waiting)
+        return bool(self._ahead) or self._turn() is not None
 
     @property
     def ahead(self) -> int:
@@ -96,7 +106,7 @@ class EventQueue:
         none."""
         if self._ahead:
             return self._ahead.popleft()
-        number = next(iter(self._waiting), None)
+        number = self._turn()
         if number is None:
             return None
         events = self._waiting.pop(number)
@@ -110,4 +120,12 @@ class EventQueue:
             self._bytes -= len(event.data)
             if self._clients and self.has_room():
                 self._clients.unpark()
+        elif isinstance(event, ConnectionLost):
+            self._askers.discard(number)
         return event
+
+    def _turn(self) -> int | None:
+        """The connection whose turn it is; None if there is none."""
+        if not self.is_for_askers:
+            return next(iter(self._waiting), None)
+        return next((number for number in self._waiting if number in self._askers), None)

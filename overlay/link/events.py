@@ -68,9 +68,11 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class DiskRoom:
-    """The disk of the store has less free than its reserve, ``is_short``, or no longer."""
+    """The disk of the store has less free than its reserve, ``is_short``, or no longer.
+    ``is_full``: a commit waits for room, and only clients' requests are handled meanwhile."""
 
-    is_short: bool
+    is_short: bool = False
+    is_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +205,11 @@ class CloseConnection:
 
 @dataclass(frozen=True, slots=True)
 class PeerKnown:
-    """Who is at the other end of a connection that came in by a door has been said, and may be."""
+    """Who is at the other end of a connection that came in by a door has been said, and may be; in
+    which ``role``."""
 
     connection: int
+    role: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ that runs is done.  So is it where rows are to be read, which are those that all
 have left.
 
 Where the disk is full a commit is tried again until there is room: what leaves waits, and with it
-whoever sends.
+whoever sends.  A batch that wants nothing stored or read leaves at once meanwhile, but for a
+connection for which something waits: that is how requests are answered by what the core knows.
 """
 
 from __future__ import annotations
@@ -128,10 +129,13 @@ class GroupCommit:
         tell: Callable[[list[Event]], None],
         vitals: Vitals,
         clock: Callable[[], float],
+        tell_disk: Callable[[], None],
         limits: CommitLimits = DEFAULT_COMMIT_LIMITS,
     ) -> None:
         """``hand_out`` gets what leaves, ``tell`` answers to ReadRows and CallAgain; ``vitals`` are
-        measured by ``clock``."""
+        measured by ``clock``; ``tell_disk`` is called when ``disk_is_full`` has changed."""
+        self.disk_is_full = False
+        self._tell_disk = tell_disk
         self._store = store
         self._hand_out = hand_out
         self._tell = tell
@@ -154,7 +158,10 @@ class GroupCommit:
         self._beside += seconds
         if batch.has_early:
             self._let_early(batch)
-        gathered.join(batch)
+        if self.disk_is_full and self._passes(batch):
+            self._let_go(batch)
+        else:
+            gathered.join(batch)
         limits = self._limits
         self._is_due |= (
             bool(gathered.leaving or gathered.reads or batch.has_early)
@@ -216,10 +223,18 @@ class GroupCommit:
         if group.leaving:
             self._vitals.answers.note(self._clock() - group.began)
 
+    def _passes(self, batch: Group) -> bool:
+        """Whether it may leave ahead of what waits."""
+        is_stored = batch.changes or batch.reads
+        return not is_stored and batch.held.isdisjoint(self._held())
+
+    def _held(self) -> set[int]:
+        """The connections for which something waits."""
+        under_way = self._under_way
+        return self._gathered.held | (set() if under_way is None else under_way.held)
+
     def _let_early(self, batch: Group) -> None:
-        batch.held |= self._gathered.held
-        if self._under_way is not None:
-            batch.held |= self._under_way.held
+        batch.held |= self._held()
         early, batch.leaving = self._early.split(batch.leaving, batch.held)
         self._hand_out(early)
         if early:
@@ -234,32 +249,39 @@ class GroupCommit:
 
     def _is_full(self) -> bool:
         under_way, gathered = self._under_way, self._gathered
+        limits = self._limits
+        if self.disk_is_full:  # what askers add to what waited already
+            rows, size = len(gathered.changes), gathered.bytes
+            return rows >= 2 * limits.gathered_rows or size >= 2 * limits.gathered_bytes
         if gathered.reads:
             return True
-        if under_way is not None and (
-            under_way.reads or self._beside >= self._limits.beside_seconds
-        ):
+        if under_way is not None and (under_way.reads or self._beside >= limits.beside_seconds):
             return True
         return self._is_due and (
-            len(gathered.changes) + len(gathered.leaving) >= self._limits.gathered_rows
-            or gathered.bytes >= self._limits.gathered_bytes
+            len(gathered.changes) + len(gathered.leaving) >= limits.gathered_rows
+            or gathered.bytes >= limits.gathered_bytes
         )
 
     async def _carried_out(self, group: Group) -> list[Event]:
-        is_said = False
         while True:
             try:
                 told = await trio.to_thread.run_sync(self._carry_out, group)
             except DiskFull as error:
                 self._is_lost = False
-                if not is_said:
-                    is_said = True
-                    log.error("%s: all waits until there is room", error)
+                if not self.disk_is_full:
+                    log.error("%s: all but requests that change nothing waits for room", error)
+                    self._note_disk(is_full=True)
                 await trio.sleep(self._limits.full_seconds)
                 continue
-            if is_said:
+            if self.disk_is_full:
                 log.warning("there is room on the disk again")
+                self._note_disk(is_full=False)
             return told
+
+    def _note_disk(self, *, is_full: bool) -> None:
+        self.disk_is_full = is_full
+        self._tell_disk()
+        self._room.set()
 
     def _carry_out(self, group: Group) -> list[Event]:
         """In a thread: store, then read."""

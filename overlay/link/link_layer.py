@@ -468,6 +468,8 @@ class LinkLayer:
         self._forgotten_rows: list[Action] = []
         self._sends: list[Action] = []
         self._now = 0.0
+        self.disk_is_full = False
+        """Nobody but clients that ask may come in."""
 
     def restore(self, rows: Iterable[Row]) -> list[Row]:
         """Take back (space, key, value) rows, in any order; returns those of other spaces.
@@ -750,6 +752,9 @@ class LinkLayer:
         self._epochs.see(peer, hello)
         if session.roles and hello.role not in session.roles:
             raise ProtocolError("wrong-door", f"{peer} may not come in here", fatal=True)
+        if self.disk_is_full and hello.role != "client":
+            detail = f"the disk of {self._identity} is full; come again later"
+            raise ProtocolError("disk-full", detail, fatal=True)
         if former is not None:
             detail = f"{peer} has opened a newer connection"
             former.report(ProtocolError("replaced", detail, fatal=True))
@@ -770,7 +775,7 @@ class LinkLayer:
             session.send_hello(self._hello(session.peer))
         session.establish()
         if session.roles:
-            self._sends.append(PeerKnown(session.connection))
+            self._sends.append(PeerKnown(session.connection, hello.role))
         self._connected[session.peer] = session
         self._refusals.pop(session.peer, None)
         if self._durable(session.peer):

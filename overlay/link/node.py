@@ -263,7 +263,7 @@ class _Node:
         self._connections = Connections(self._inbox, connect, limits, credentials)
         self._commits = GroupCommit(
             *(store, self._hand_out, self._inbox.put_ahead_nowait, vitals, clock),
-            limits.commit,
+            *(self._tell_disk, limits.commit),
         )
         self._schemas = SchemaDesk(self._inbox.put_ahead_nowait)
         self._readers = trio.CapacityLimiter(1)  # of the archive
@@ -307,8 +307,9 @@ class _Node:
         longest, kind = 0.0, ""
         ahead = self._inbox.ahead
         most = self._limits.batch_events
-        if self._cautious_turns:
-            self._cautious_turns -= 1
+        self._inbox.is_for_askers = self._commits.disk_is_full
+        if self._cautious_turns or self._inbox.is_for_askers:
+            self._cautious_turns -= bool(self._cautious_turns)
             most = 0 if ahead else 1
         until = began + self._limits.batch_seconds
         for handled in range(1, ahead + most + 1):
@@ -322,6 +323,8 @@ class _Node:
                     at_end = True
                 elif isinstance(action, ReadOn):
                     self._inbox.put_back_nowait(action.connection)
+                elif isinstance(action, PeerKnown):
+                    self._inbox.recognise(action.connection, action.role)
                 elif isinstance(action, AskSchemaWorker):
                     self._schemas.ask_nowait(action)
             batch.take(actions)
@@ -418,7 +421,8 @@ class _Node:
             if self._reserve is not None and self._reserve.look():
                 self._say_room(self._reserve)
             await trio.sleep(self._limits.tick_seconds)
-            await self._inbox.put(TimePassed())
+            if not self._commits.disk_is_full:
+                await self._inbox.put(TimePassed())
             self._connections.look_after()
 
     def _say_room(self, reserve: DiskReserve) -> None:
@@ -430,4 +434,9 @@ class _Node:
             )
         else:
             log.warning("%s, enough to go on", free)
-        self._inbox.put_ahead_nowait([DiskRoom(reserve.is_short)])
+        self._tell_disk()
+
+    def _tell_disk(self) -> None:
+        is_full = self._commits.disk_is_full
+        is_short = is_full or (self._reserve is not None and self._reserve.is_short)
+        self._inbox.put_ahead_nowait([DiskRoom(is_short, is_full)])

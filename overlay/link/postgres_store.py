@@ -304,6 +304,7 @@ class PostgresRows:
         self, where: str, node: str, lease: Lease, connect: Callable[[], PostgresConnection]
     ) -> None:
         self.where = where
+        self.disk = None
         self._node = node
         self._lease = lease
         self._open = connect

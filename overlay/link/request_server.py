@@ -27,6 +27,7 @@ from msgspec import UnsetType
 from formats.errors import Fault, Refusal
 from overlay.access import AccessTable, Right
 from overlay.answers import Answer
+from overlay.link.events import DiskRoom
 from overlay.link.frame_fields import NAME_BYTES_MAX, Name
 from overlay.link.frames import Request, Response
 from overlay.link.link_layer import LinkLayer
@@ -107,7 +108,7 @@ class RequestServer:
         self._changes = changes
         self._failed = failed
         self._unsafe = unsafe
-        self.disk_is_short = False
+        self.disk = DiskRoom()
         self.audit: Audit | None = None  # in the commit of the change
 
     def handle(self, connection: int, request: Request) -> None:
@@ -122,12 +123,10 @@ class RequestServer:
             principal = self._links.principal(connection)
             if principal is not None and verb.about is None:
                 self._check(principal, request.verb, verb.asked.right, (("", ""),))
-            if verb.asked.adds and self.disk_is_short:
-                raise RequestRefused(
-                    "disk-full",
-                    f"{request.verb}: the disk of {self._who} has less free than its reserve; ask "
-                    "again later",
-                )
+            if verb.asked.needs_store() and self.disk.is_full:
+                raise self._no_room(request.verb, "is full")
+            if verb.asked.adds and self.disk.is_short:
+                raise self._no_room(request.verb, "has less free than its reserve")
             asked = read(verb.asked, request.arguments)
             if principal is not None and verb.about is not None:
                 about = verb.about(asked, principal)
@@ -151,6 +150,11 @@ class RequestServer:
         else:
             if result is not None:
                 self.answer(connection, request.request, result)
+
+    def _no_room(self, verb: str, why: str) -> RequestRefused:
+        return RequestRefused(
+            "disk-full", f"{verb}: the disk of {self._who} {why}; ask again later"
+        )
 
     def principal(self, connection: int) -> Principal | None:
         """Who asks; None without TLS."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from overlay.link.events import Delete, Put
@@ -76,6 +77,10 @@ class NodeStore(RowStore, Protocol):
     @property
     def where(self) -> str:
         """Where the rows are, for a person."""
+
+    @property
+    def disk(self) -> Path | None:
+        """A file or directory on the disk where the rows are; None: it is another machine's."""
 
     @property
     def epoch(self) -> int:

@@ -175,6 +175,7 @@ class Store(StoreRows):
         """
         self.path = Path(path)
         self.where = str(path)
+        self.disk = self.path.parent
         self.epoch = 0
         self.counted = StoreCounts()
         self._failure = ""  # why it does nothing any more

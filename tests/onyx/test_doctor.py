@@ -69,7 +69,7 @@ def healthy() -> Facts:
         name: Process(f"127.0.0.1:{port}", broker(name, other))
         for name, other, port in (("B1", "B2", 7201), ("B2", "B1", 7202))
     }
-    return Facts(version(), processes=processes, machine=Machine("data", free_bytes=10))
+    return Facts(version(), processes=processes, machine=Machine("data", free_bytes={"data": 10}))
 
 
 def changed(*path: str, to: object) -> Callable[[Facts], None]:

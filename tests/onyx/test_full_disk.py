@@ -83,6 +83,39 @@ async def test_commits_wait_for_room_on_a_full_disk(small_disk: Path) -> None:
     assert any("there is room on the disk again" in line for line in said)
 
 
+async def test_a_store_may_have_a_disk_of_its_own(small_disk: Path, tmp_path: Path) -> None:
+    """Its reserve is kept there.  With nothing left the service tells all that it knows."""
+    topology = topology_in(tmp_path / "data", brokers=1)
+    registration = topology.registration[0].id
+    nodes = tmp_path / "data" / "nodes"
+    nodes.mkdir(parents=True)
+    (nodes / registration).symlink_to(small_disk)
+    topology = replace(topology, limits=replace(topology.limits, disk_reserve_bytes=SIZE // 4))
+    said: list[str] = []
+    async with (
+        launch(topology, write_line=said.append) as network,
+        User(network.registration, "ada") as user,
+    ):
+        profiles = [(await user.add_profile("//n")).id for _ in range(2)]
+        filler = small_disk / "filler"
+        with filler.open("wb", buffering=0) as file:
+            os.posix_fallocate(file.fileno(), 0, SIZE * 3 // 4)
+            with pytest.raises(RequestFailed, match="than its reserve"):
+                while True:
+                    await user.add_profile("//m")
+            while _fill(file.fileno()):
+                pass
+        async with trio.open_nursery() as nursery, User(network.registration, "ada") as other:
+            nursery.start_soon(user.remove_profile, profiles[0])
+            while not any("the disk is full" in line for line in said):
+                await trio.sleep(0.05)
+            assert profiles[1] in [each.id for each in await other.profiles()]
+            with pytest.raises(RequestFailed, match="the registration service is full"):
+                await other.add_profile("//m")
+            filler.unlink()
+        assert profiles[0] not in [each.id for each in await user.profiles()]
+
+
 def _fill(file: int) -> bool:
     for size in (1 << 20, 4096):
         try:

@@ -11,19 +11,31 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
 from onyx.broker.broker_core import BrokerCore
-from overlay.link.door import Door
-from overlay.link.events import Action, Event
+from overlay.link.door import CLIENT_ROLES, Door
+from overlay.link.events import Action, Event, Flow
+from overlay.link.frames import Response
 from overlay.link.node import Core, run_node
+from overlay.link.principal import PROCESS_ROLES
 from overlay.link.store import Store
 from overlay.nodes import Address, Addresses
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
 
+NAMED: dict[str, object] = {
+    "source": "s1",
+    "profile": "p1",
+    "profiles": ["p1"],
+    "link": "B2",
+    "broker": "B2",
+    "message": b"<m/>",
+    "version": 1,
+}
 TOPOLOGY = parse_topology(
     """
     name = "two"
@@ -43,6 +55,9 @@ TOPOLOGY = parse_topology(
     """,
     "two",
 )
+
+
+LINKS = "-links"  # behind the name of a host: its door for processes of the network
 
 
 class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
@@ -90,6 +105,8 @@ class MemoryNet:
         self.directory = directory
         self.nursery = nursery
         self.streams: list[trio.abc.Stream] = []
+        self.stores: dict[str, Store] = {}
+        self.cores: dict[str, BrokerCore | RegistrationCore] = {}
         self._listeners: dict[str, MemoryListener] = {}
         self._running: dict[str, tuple[trio.CancelScope, trio.Event]] = {}
 
@@ -125,16 +142,21 @@ class MemoryNet:
         task_status: trio.TaskStatus[None],
     ) -> None:
         make = RegistrationCore if node == "R1" else BrokerCore
-        listener = self._listeners[node.lower()] = MemoryListener()
+        doors = []
+        for door, roles in (("", CLIENT_ROLES), (LINKS, PROCESS_ROLES)):
+            listener = self._listeners[node.lower() + door] = MemoryListener()
+            doors.append(Door([listener], roles))
         with Store(self.directory / f"{node}.db") as store, scope:
-            core = Progress(make(self.topology, node, "1", store.rows()))
+            self.stores[node] = store
+            made = self.cores[node] = make(self.topology, node, "1", store.rows())
+            core = Progress(made)
             async with trio.open_nursery() as nursery:
 
                 async def run(task_status: trio.TaskStatus[None]) -> None:
                     await run_node(
                         core,
-                        doors=[Door([listener])],
-                        dials=self._addresses(dials),
+                        doors=doors,
+                        dials=self._addresses(dials, LINKS),
                         store=store,
                         connect=self.connect,
                         task_status=task_status,
@@ -165,8 +187,8 @@ class MemoryNet:
             await trio.aclose_forcefully(stream)
 
     @staticmethod
-    def _addresses(peers: list[str]) -> dict[str, Addresses]:
-        return {peer: (Address(peer.partition("/")[2].lower(), 1),) for peer in peers}
+    def _addresses(peers: list[str], door: str = "") -> dict[str, Addresses]:
+        return {peer: (Address(peer.partition("/")[2].lower() + door, 1),) for peer in peers}
 
 
 @asynccontextmanager
@@ -214,3 +236,69 @@ async def test_a_message_crosses_two_brokers_that_break_and_restart(
         await trio.sleep(120)  # keep-alives come and go, nothing more arrives
         assert subscriber.got == {("s1", number): 1 for number in range(2, 31, 3)}
         assert subscriber.results["s1", 29] == [b"<r><a>29</a></r>"]
+
+
+def code_of(answer: Response | None) -> str:
+    assert answer is not None
+    return "" if answer.ok else str(answer.result["code"])
+
+
+def bound(store: Store, pages: int) -> None:
+    """SQLite itself says that the disk is full beyond so many pages, or beyond those it has."""
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+@pytest.mark.parametrize("node", ["R1", "B1"])
+async def test_a_process_whose_disk_is_full_answers_all_that_changes_nothing(
+    node: str, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """SQLITE_FULL is the real store's.  Nothing that was accepted is lost, and all else goes on
+    once there is room."""
+    limits = TOPOLOGY.limits.link
+    peer = "registration/R1" if node == "R1" else f"broker/{node}"
+    async with running(tmp_path) as net:
+        await net.serve("R1", [])
+        await net.serve("B1", ["broker/B2", "registration/R1"])
+        await net.serve("B2", ["registration/R1"])
+        setting = AskingClient("setting", "1", limits)
+        net.client(setting, "registration/R1")
+        added = setting.ask("profile.add", text="/m", location=[0, 0], near=True, wait=True)
+        registered = setting.ask("source.register", location=[0, 0])
+        await until(lambda: None not in (setting.answer(added), setting.answer(registered)))
+        publisher = SourceClient("s1", "B1", "1", limits)
+        net.client(publisher, "broker/B1")
+
+        bound(net.stores[node], 1)
+        late = []
+        for number in range(20):
+            publisher.publish(b"<m>%d%s</m>" % (number, b" " * 10_000))
+            text = f"/m[{number} = {number}]" + " " * 10_000
+            late.append(setting.ask("profile.add", text=text))
+        await trio.sleep(10)  # of the clock that jumps: the commit is tried again and again
+        accepted = publisher.links.acknowledged("broker/B1", Flow.MESSAGE, "s1")
+        assert (accepted == 20) == (node == "R1")
+        newcomer = AskingClient("newcomer", "1", limits)
+        net.client(newcomer, peer)
+        asked = {}
+        for verb, at in net.cores[node].verbs.items():
+            fields = at.asked.__struct_fields__
+            named = {name: NAMED[name] for name in fields if name in NAMED}
+            asked[newcomer.ask(verb, **named)] = at.asked
+        await until(lambda: None not in map(newcomer.answer, asked))
+        answered = set()
+        for request, kind in asked.items():
+            code = code_of(newcomer.answer(request))
+            assert (code == "disk-full") == kind.needs_store(), (kind.verb, code)
+            answered |= set() if code else {kind.verb}
+        assert {"statistics", "profile.list", "profile.show", "dead.list"} <= answered
+        subscriber = SubscriberClient("p1", "1", limits)
+        subscriber.host = "B1"
+        net.client(subscriber, "broker/B1")
+        await trio.sleep(10)
+        assert (len(subscriber.got) == 20) == (node == "R1")
+
+        bound(net.stores[node], 100_000)
+        await until(lambda: len(subscriber.got) == 20)
+        await until(lambda: None not in map(setting.answer, late))
+        codes = {code_of(setting.answer(request)) for request in late}
+        assert codes == ({"", "disk-full"} if node == "R1" else {""})

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from overlay.link.disk_reserve import DiskReserve
+from overlay.link.store import Store
 
 
 def test_it_says_what_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -31,3 +32,9 @@ def test_it_says_what_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_without_a_reserve_nothing_is_short(tmp_path: Path) -> None:
     assert not DiskReserve(tmp_path, 0).look()
     assert DiskReserve(tmp_path, 2**50).look(), "of the disk that there is"
+    assert not DiskReserve(None, 2**50).look(), "of another machine's"
+
+
+def test_a_store_says_on_which_disk_it_is(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.sqlite") as store:
+        assert store.disk == tmp_path

@@ -242,9 +242,9 @@ def test_the_shell_is_told_when_it_is_known() -> None:
     hand = Hand(make_links())
     hand.event(ConnectionOpened(1, "", roles=CLIENT_ROLES))
     hand.receive(hello("client", "c1"))
-    assert PeerKnown(1) in hand.actions
+    assert PeerKnown(1, "client") in hand.actions
     hand.meet(connection=2)  # not by a door
-    assert PeerKnown(2) not in hand.actions
+    assert PeerKnown(2, "client") not in hand.actions
 
 
 # --- from one address ------------------------------------------------------------------------

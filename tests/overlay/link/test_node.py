@@ -21,13 +21,17 @@ from overlay.link.events import (
     CalledAgain,
     CalledLater,
     CallLater,
+    ConnectionLost,
+    ConnectionOpened,
     DataReceived,
     Delete,
+    DiskRoom,
     Event,
     Flow,
     Put,
     ReadOn,
     SendData,
+    TimePassed,
 )
 from overlay.link.frame_codec import decode, encode
 from overlay.link.frames import Ack, ErrorFrame, Hello, Publish
@@ -363,6 +367,30 @@ async def test_who_has_brought_much_takes_turns_with_the_others() -> None:
             assert isinstance(action, ReadOn)
             queue.put_back_nowait(action.connection)
     assert b"".join(core.answered) == b"axbycde"
+
+
+async def test_while_a_disk_is_full_only_clients_that_ask_have_their_turn() -> None:
+    queue = EventQueue(16)
+    peers = {1: "client", 2: "subscriber", 3: ""}
+    for number, role in peers.items():
+        await queue.put_of_client(ConnectionOpened(number))
+        if role:
+            queue.recognise(number, role)
+    for number in (*peers, 4):
+        await queue.put(DataReceived(number, b"?"))
+    await queue.put(ConnectionLost(3))
+    await queue.put(TimePassed())
+    queue.is_for_askers = True
+    given = [queue.next_nowait() for _ in range(5)]
+    asked = [DataReceived(number, b"?") for number in (1, 3)]
+    opened = [ConnectionOpened(1), ConnectionOpened(3)]
+    assert given == [*opened, *asked, ConnectionLost(3)]
+    assert queue.next_nowait() is None and not queue
+    queue.put_ahead_nowait([DiskRoom()])
+    assert queue.next_nowait() == DiskRoom()
+    queue.is_for_askers = False
+    rest = [ConnectionOpened(2), DataReceived(4, b"?"), TimePassed(), DataReceived(2, b"?")]
+    assert [queue.next_nowait() for _ in rest] == rest
 
 
 async def test_who_has_brought_too_much_waits_for_room() -> None:
