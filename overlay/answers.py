@@ -396,16 +396,33 @@ class TokenRevoked(Answer, frozen=True):
 
 
 class AuditEntry(Entry, frozen=True):
+    """``before``: the digest of the entry before it in its chain, of changes or of those
+    ``refused`` (overlay/link/audit.py)."""
+
     number: int
     at: Moment
     who: str
     what: str
     detail: str
+    refused: bool = False
+    before: str = ""
 
 
 class AuditPage(Listing, frozen=True):
     entries: list[AuditEntry]
     more: bool
+
+
+class AuditMark(Entry, frozen=True):
+    """The digest of an entry, as the registration service has told it."""
+
+    number: int
+    digest: str
+    refused: bool
+
+
+class AuditMarked(Listing, frozen=True):
+    marks: list[AuditMark]
 
 
 # --- taxonomies -------------------------------------------------------------------------------

@@ -64,8 +64,9 @@ class Effect(Enum):
     """The things that a verb changes."""
 
     NONE = "nothing"
-    OWN = "things of the user or the source that asks"
-    PLACES = "where profiles are and will be placed, and nothing that their users see"
+    OWN = "things of the user or the source that asks; where an operator does, in the audit log"
+    DELIVERED = "what is delivered to the user that asks"
+    PLACES = "where profiles are and will be placed, with a line in the audit log"
     REPORTED = "what the network says of its processes"
     SHARED = "things of others, with a line in the audit log"
 
@@ -431,7 +432,7 @@ class ProfilePositions(ProfilesNamed, frozen=True, kw_only=True):
     """
 
     asked_of = "its host broker"
-    effect = Effect.OWN
+    effect = Effect.DELIVERED
     answer: ClassVar = answers.Positions
 
     released: Annotated[list[Whole], Meta(max_length=BATCH_MAX)] = []
@@ -739,6 +740,14 @@ class AuditList(Asked, frozen=True, kw_only=True):
     is_command = True
 
     after: Annotated[Number, Meta(description="only entries behind this number")] = 0
+
+
+class AuditMarks(Asked, frozen=True, kw_only=True):
+    """The digests of entries of the audit log that a broker was told last."""
+
+    asked_of = "a broker"
+    right = Right.ADMIN
+    answer: ClassVar = answers.AuditMarked
 
 
 # --- access -----------------------------------------------------------------------------------

@@ -82,7 +82,8 @@ ASKED = Table("rebuild-asked", Member)  # brokers
 KEPT = Table("rebuild-kept", _KeptRow)
 KEPT_SPACES = frozenset(
     {"key", "number", "id-secret", "grant", "token", "access-version"}
-    | {"taxonomy", "taxonomies-version", "audit", "plan"}
+    | {"taxonomy", "taxonomies-version", "plan"}
+    | {"audit", "audit-refused", "audit-lines"}
 )
 """What of an older copy of a store is of use."""
 

@@ -7,7 +7,7 @@ business of; another part is one file, and one line in the list below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -81,17 +81,18 @@ class RegistrationCore(Core):
         new_secret: Callable[[], bytes] = bytes,
         revoked: Callable[[], frozenset[int]] = frozenset,
         no_planner: str = NO_PLANNER,
+        certificates: Callable[[], Mapping[str, Sequence[str]]] = dict,
     ) -> None:
         """``instance`` is new for every start; ``stored``: the rows that the store held;
         ``new_secret`` gives random bytes (Ids); ``revoked`` the serial numbers of certificates that
-        nobody may show; ``no_planner``: see AutoPlanning."""
+        nobody may show; ``no_planner``: see AutoPlanning, ``certificates`` AuditLog."""
         context = CoreContext("registration", topology, identity, instance, around)
         super().__init__(context, around)
         links, rows, server = context.links, context.rows, context.server
         catalog = self.catalog = Catalog(rows, new_secret)
         self.moves = moves = Moves(catalog, rows, self._send)
 
-        audit = AuditLog(context)
+        audit = AuditLog(context, certificates)
         access = self._access = AccessControl(context, revoked)
         taxonomies = self._taxonomies = Taxonomies(context)
 

@@ -353,8 +353,11 @@ class RegistrationRequests(Part):
     def _set_profile(
         self, connection: int, request: Request, asked: verbs.ProfileSet
     ) -> answers.ProfileInfo:
-        entry = replace(self._named(asked.profile), **settings_of(asked, ProfileSettings))
-        self._catalog.put_profile(entry)
+        former = self._named(asked.profile)
+        entry = replace(former, **settings_of(asked, ProfileSettings))
+        if entry != former:
+            self._catalog.put_profile(entry)
+            self._catalog.flush()  # so that the request is seen to have changed something
         return self._profile_result(entry)
 
     def _named(self, profile: str) -> ProfileEntry:

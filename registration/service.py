@@ -63,6 +63,7 @@ async def run_registration(
             partial(token_bytes, 32),
             frozenset if credentials is None else lambda: credentials.revoked,
             no_planner,
+            dict if credentials is None else lambda: credentials.certificates,
         )
 
     core = vitals.core = await made_aside(make_core, progress)

@@ -234,6 +234,14 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "token issue": (_ISSUED,),
     "token oidc": (_ISSUED,),
     "audit list": (_line("Audited", of=answers.AuditEntry, at=str),),
+    "audit verify": (
+        _line(
+            "AuditVerified",
+            "whole:bool changes:int refusals:int silent:list[str] faults:list[str]",
+            "``held_against``: the last entry of which each was told.",
+            held_against=dict[str, int],
+        ),
+    ),
     "cert issue": (_line("CertificateIssued", "file principal days:int"),),
     "cert list": (_line("Certificate", "serial principal until state"),),
     "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),

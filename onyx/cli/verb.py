@@ -42,7 +42,7 @@ VERBS = {
     "function": "pack, sign and validate functions for queries",
     "access": "say who may do what",
     "token": "let clients in without a certificate",
-    "audit": "show who has changed who may do what, the network's shape, or a source",
+    "audit": "show who has changed things of others, who was refused, and whether that is whole",
     "store": "look at, mend and copy what processes have on disk",
     "backup": "copy a whole network into one file, while it runs or not",
     "restore": "make a data directory of a backup",

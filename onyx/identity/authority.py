@@ -6,7 +6,7 @@
     ├── authority.key           signs; whoever has it can be anybody
     ├── authority.pem           its certificate: the network's name
     ├── issued                  serial number, end and principal of each certificate, one a line
-    ├── revoked                 serial numbers, one a line; read by the nodes while they run
+    ├── revoked                 serial number and principal, one a line; read by nodes that run
     ├── operator.pem            credentials of the account that runs the network
     └── broker.B1.pem ...       credentials of its processes
 
@@ -166,8 +166,11 @@ class Authority:
     def revoke(self, serials: set[int]) -> None:
         """From now on nobody takes these; connections that have one are closed."""
         with _locked(self.directory):
-            lines = "".join(f"{serial:x}\n" for serial in sorted(self.revoked() | serials))
-            write_atomically(self.revoked_file, lines.encode(), mode=0o600)
+            new = serials - self.revoked()
+            whose = {each.serial: each.principal for each in self.issued() if each.serial in new}
+            lines = [f"{serial:x} {whose.get(serial, '')}".rstrip() for serial in sorted(new)]
+            text = "".join(f"{line}\n" for line in [*_lines(self.revoked_file), *lines])
+            write_atomically(self.revoked_file, text.encode(), mode=0o600)
 
     @property
     def _key_file(self) -> Path:

@@ -68,15 +68,18 @@ class CredentialsFile(NamedTuple):
 
 class Credentials:
     """``network`` and ``principal`` are whose they are; ``version`` counts how often they were
-    read, or others revoked; ``revoked`` are the serial numbers of the file; ``token`` is the one
-    that is shown, "" where there is a certificate; ``authorities`` are the certificates by which
+    read, or others revoked; ``revoked`` are the serial numbers of the file, ``certificates`` the
+    lines of that and of ``issued`` beside it, by command; ``token`` is the one that is shown, ""
+    where there is a certificate; ``authorities`` are the certificates by which
     others are known, in PEM."""
 
     def __init__(self, path: Path, revoked: Path | None = None) -> None:
         """``revoked`` need not be there.  CredentialsError."""
         self.path = path
         self._revoked_path = revoked
+        self._issued_path = None if revoked is None else revoked.with_name("issued")
         self._token_path: Path | None = None
+        self.certificates: dict[str, tuple[str, ...]] = {}
         self.revoked: frozenset[int] = frozenset()
         self._revoked_elsewhere: frozenset[int] = frozenset()
         self._seen: object = None
@@ -125,7 +128,8 @@ class Credentials:
     def _state(self) -> object:
         """Another one whenever a file was replaced or written."""
         found = []
-        for path in filter(None, (self.path, self._revoked_path, self._token_path)):
+        paths = self.path, self._revoked_path, self._issued_path, self._token_path
+        for path in filter(None, paths):
             try:
                 stat = path.stat()
                 found.append((stat.st_ino, stat.st_mtime_ns, stat.st_size))
@@ -136,7 +140,11 @@ class Credentials:
     def _read(self) -> None:
         try:
             said = CredentialsFile.read(self.path)
-            revoked = self._read_revoked()
+            certificates = {
+                "cert.issue": _lines(self._issued_path),
+                "cert.revoke": _lines(self._revoked_path),
+            }
+            revoked = frozenset(int(line.split()[0], 16) for line in certificates["cert.revoke"])
             principal = Principal.of_uri(said.uri, said.network)
             token = TOKEN.search(said.text) or self._read_token(said.text)
             authorities = said.certificates[0 if token else 1 :]
@@ -154,6 +162,7 @@ class Credentials:
         self.network, self.principal = said.network, principal
         self.token, self.authorities = token[1] if token else "", "".join(authorities)
         self._server, self._client, self.revoked = server, client, revoked
+        self.certificates = certificates
         self.version += 1
 
     def _read_token(self, text: str) -> re.Match[str] | None:
@@ -166,12 +175,6 @@ class Credentials:
         if token is None:
             raise ValueError(f"expected a token in {self._token_path}")
         return token
-
-    def _read_revoked(self) -> frozenset[int]:
-        if self._revoked_path is None or not self._revoked_path.exists():
-            return frozenset()
-        lines = self._revoked_path.read_text(encoding="ascii").split("\n")
-        return frozenset(int(line.split()[0], 16) for line in lines if line.strip())
 
 
 class TokenCredentials(Credentials):
@@ -188,6 +191,14 @@ class TokenCredentials(Credentials):
 
     def refresh(self) -> None:
         """Nothing changes."""
+
+
+def _lines(path: Path | None) -> tuple[str, ...]:
+    """Of a file that need not be there."""
+    if path is None or not path.exists():
+        return ()
+    text = path.read_text(encoding="utf-8")
+    return tuple(line for line in text[: text.rfind("\n") + 1].split("\n") if line.strip())
 
 
 def _context(protocol: int, path: Path | None, authorities: Iterable[str]) -> ssl.SSLContext:

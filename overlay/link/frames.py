@@ -611,6 +611,7 @@ class PartitionsMatched(QueryFrame, frozen=True):
 HOLDS, SWITCHED, SETTLED = 1, 2, 3
 """The stages of a change of shape at a broker, see ShapeReached."""
 
+AUDIT_LENGTH_MAX = 2_000  # characters that an entry of the audit log says
 REVOKED_MAX = 100_000  # certificates; they are over after 90 days
 KEYS_MAX = 64  # publish keys that go together
 SERIAL_BYTES = 20  # of a certificate
@@ -763,6 +764,27 @@ class AccessAnnounced(CatalogFrame, frozen=True):
         list[Annotated[bytes, Meta(max_length=SERIAL_BYTES)]], Meta(max_length=REVOKED_MAX), BODY
     ]
     version: Whole = 0
+
+
+@on_the_wire
+class Audited(CatalogFrame, frozen=True):
+    """``who`` has asked a broker for ``what``, a verb: something was changed, or ``refused``, as
+    ``detail`` says."""
+
+    who: Name
+    what: Name
+    detail: Annotated[str, Meta(max_length=AUDIT_LENGTH_MAX)]
+    refused: bool
+
+
+@on_the_wire
+class AuditMarks(Frame, frozen=True):
+    """The last entries of the audit log (number, SHA-256 in hexadecimal, whether it is one of those
+    refused), for a broker to keep."""
+
+    marks: Annotated[
+        list[tuple[Whole, Annotated[str, Meta(max_length=64)], bool]], Meta(max_length=16), BODY
+    ]
 
 
 # -------------------------------------------------------------------------------------------------

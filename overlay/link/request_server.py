@@ -2,7 +2,9 @@
 
 A verb is the record of its arguments (overlay/verbs.py), with its name, right and effect, and a
 function ``(connection, request, asked) -> answer or None``; None means that the answer comes later
-through ``answer``.  A Refusal becomes the error of the response, a Changed a line of the audit log.
+through ``answer``.  A Refusal becomes the error of the response.  The audit log gets a line of a
+Changed, of each change that an operator makes by a verb of Effect.PLACES or, for somebody else, of
+Effect.OWN, and of whom a right is refused.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ Failing: TypeAlias = Callable[[int, Request, Exception], None]
 """(connection, request, what it has raised)."""
 Audit: TypeAlias = Callable[[Principal | None, str, str], None]
 """(asker, verb, what was done)."""
+NOT_AUTHORISED = "not-authorised"
+LISTED = 10  # of what a line of the audit log names
 
 
 class Changed(NamedTuple):
@@ -109,10 +113,13 @@ class RequestServer:
         self._failed = failed
         self._unsafe = unsafe
         self.disk = DiskRoom()
-        self.audit: Audit | None = None  # in the commit of the change
+        self.audit: Audit  # in the commit of the change
+        self.refused: Callable[[str, str, str], None]  # (asker, verb, code)
 
     def handle(self, connection: int, request: Request) -> None:
         before = self._changes()
+        principal = self._links.principal(connection)
+        about: list[tuple[str, str]] = []
         try:
             verb = self.verbs.get(request.verb)
             if verb is None:
@@ -120,7 +127,6 @@ class RequestServer:
                 raise RequestRefused(
                     "unknown-verb", f"{self._who} has no verb {request.verb!r}; it has {known}"
                 )
-            principal = self._links.principal(connection)
             if principal is not None and verb.about is None:
                 self._check(principal, request.verb, verb.asked.right, (("", ""),))
             if verb.asked.needs_store() and self.disk.is_full:
@@ -129,16 +135,24 @@ class RequestServer:
                 raise self._no_room(request.verb, "has less free than its reserve")
             asked = read(verb.asked, request.arguments)
             if principal is not None and verb.about is not None:
-                about = verb.about(asked, principal)
+                about += verb.about(asked, principal)
                 self._check(principal, request.verb, asked.right_taken, about)
             result = verb.answer(connection, request, asked)
             if isinstance(result, Changed):
                 done = result.verb or verb.asked
-                assert self.audit is not None and done.effect is Effect.SHARED, done.verb
+                assert done.effect is Effect.SHARED, done.verb
                 self.audit(principal, done.verb, result.line)
                 result = result.answer
+            elif self._changes() != before and self._is_of_operator(principal, verb.asked, about):
+                self.audit(principal, request.verb, _line(asked, about))
         except Exception as raised:
             is_changed = self._changes() != before
+            if (
+                isinstance(raised, RequestRefused)
+                and raised.code == NOT_AUTHORISED
+                and not self.disk.is_full
+            ):
+                self.refused(str(principal), request.verb, raised.code)
             if isinstance(raised, Refusal) and (
                 isinstance(raised, RequestRefused) or not is_changed
             ):
@@ -165,6 +179,17 @@ class RequestServer:
         principal = self.principal(connection)
         return principal is not None and not self.access.now.may(principal, Right.OPERATE)
 
+    def _is_of_operator(
+        self, principal: Principal | None, asked: type[Asked], about: Iterable[tuple[str, str]]
+    ) -> bool:
+        """Whether such a change is for the audit log."""
+        if asked.effect is not Effect.OWN:
+            return asked.effect is Effect.PLACES
+        if principal is None or not self.access.now.may(principal, Right.OPERATE):
+            return False
+        own = ("user/", f"user/{principal.name}", str(principal))
+        return any(owner not in own for _, owner in about)
+
     def _check(
         self, principal: Principal, verb: str, right: Right, about: Iterable[tuple[str, str]]
     ) -> None:
@@ -173,7 +198,7 @@ class RequestServer:
             if not self.access.now.may(principal, right, scope, owner):
                 what = f" {scope}" if scope else f" what is of {owner}" if owner else ""
                 raise RequestRefused(
-                    "not-authorised",
+                    NOT_AUTHORISED,
                     f"{verb}: {principal} may not {right}{what}; onyx access list shows who may",
                 )
 
@@ -185,6 +210,22 @@ class RequestServer:
         if isinstance(result, Answer):
             result = result.result()
         self._links.reply(connection, Response(request=request, ok=True, result=result))
+
+
+def _line(asked: Asked, about: Iterable[tuple[str, str]]) -> str:
+    """What was asked, and whose things it was about, for the audit log."""
+    said = [f"{name} {_shown(value)}" for name, value in asked.arguments().items()]
+    owners = sorted({owner for _, owner in about})
+    return ", ".join(said) + (f"; of {_shown(owners)}" if owners else "")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        more = f" and {len(value) - LISTED} more" if len(value) > LISTED else ""
+        return " ".join(map(_shown, value[:LISTED])) + more
+    if isinstance(value, bytes):
+        return f"of {len(value)} bytes"
+    return quote(value) if isinstance(value, str) else str(value)
 
 
 def check_length(verb: str, text: str, length_max: int) -> None:

@@ -132,7 +132,7 @@ def test_who_has_changed_a_source_is_in_the_audit_log_once() -> None:
     for _ in range(2):
         setting.request("q2", "source.remove", source=source)
     entries = answered(setting.client.ask("audit.list"))["entries"]
-    assert [entry[2:] for entry in entries] == [
+    assert [entry[2:5] for entry in entries] == [
         ["-", "source.update", f"{source}: rate: version 2"],
         ["-", "source.remove", f"{source} (wire)"],
     ]
@@ -160,7 +160,7 @@ def test_to_ensure_a_source_finds_it_and_changes_what_is_otherwise() -> None:
     root_of(setting, source).send("registration", SourceReady(source, 2))
     assert answered(setting.client.answer("q1"))["changed"] == ["rate"]
     (entry,) = answered(setting.client.ask("audit.list"))["entries"]
-    assert entry[3:] == ["source.update", f"{source}: rate: version 2"]
+    assert entry[3:5] == ["source.update", f"{source}: rate: version 2"]
     other = setting.request("q2", "source.register", **asked, base="http://a.example/")
     assert refused(other) == "other-content"
     assert other is not None and "another base" in other.result["message"]
