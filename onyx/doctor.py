@@ -15,8 +15,9 @@ from typing import Any
 from msgspec import Struct
 
 from onyx.errors import RequestFailed
-from onyx.network_view import read_statistics
-from overlay.statistics import BrokerStatistics, NodeStatistics
+from onyx.network_view import certificate_ends, read_statistics
+from overlay.link.validity import AUTHORITY, ending
+from overlay.statistics import BrokerStatistics, Credentials, NodeStatistics
 
 FSYNC_SECONDS_MAX = 0.1
 CLOCK_SECONDS_MAX = 1.0
@@ -27,6 +28,16 @@ FLAPS_LEAST = 3
 WANTED_LEAST = 100  # messages, before anything is said of how many nobody wanted
 
 DAY = 86_400.0
+
+RENEW = (
+    "where the authority is: onyx cert issue PRINCIPAL --out FILE, and put that in place of the "
+    "process' or user's file, which is read again while it runs; if it is good, set the clocks by "
+    "NTP"
+)
+REPLACE = (
+    "stop the network, remove identity/authority.key and authority.pem from the data directory, "
+    "start it, and issue what is elsewhere anew"
+)
 
 
 class Severity(StrEnum):
@@ -46,14 +57,15 @@ class DoctorFinding(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Process:
-    """One of the network; ``statistics``, all that it tells, None: it does not answer.  ``down``:
-    why its launcher says that it does not run.  ``skew_s``: how far its clock is ahead of ours, at
-    least."""
+    """One of the network; ``statistics``, all that it tells, None: it does not answer, and ``why``.
+    ``down``: why its launcher says that it does not run.  ``skew_s``: how far its clock is ahead of
+    ours, at least."""
 
     address: str
     statistics: Mapping[str, Any] | None = None
     down: str = ""
     skew_s: float = 0.0
+    why: str = ""
 
     def read(self) -> NodeStatistics | RequestFailed | None:
         return read_statistics(self.statistics)
@@ -80,10 +92,13 @@ class Machine:
 @dataclass(slots=True)
 class Facts:
     """``unreachable``: why the registration service cannot be asked; ``schemas``: by source, what
-    of its schema is not read."""
+    of its schema is not read; ``certificates``: when those end that are known here, of who asks
+    and as the authority has issued them, in seconds of the epoch, at the second ``now``."""
 
     release: str
     unreachable: str = ""
+    now: float = 0.0
+    certificates: dict[str, float] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)
     schemas: dict[str, str] = field(default_factory=dict)
     machine: Machine | None = None
@@ -133,9 +148,13 @@ def reached(facts: Facts) -> Iterator[DoctorFinding]:
                 "its log says why; what waits for it is kept. Gone for good: onyx broker lost",
             )  # fmt: skip
         elif process.statistics is None:
+            remedy = "start it there with the same topology file; look for a firewall on the way"
+            if process.why:
+                remedy = RENEW if "certificate" in process.why else "its log says more"
             yield _problem(
-                "process", node, f"does not answer at {process.address}",
-                "start it there with the same topology file; look for a firewall on the way",
+                "process", node,
+                f"does not answer at {process.address}{f': {process.why}' * bool(process.why)}",
+                remedy,
             )  # fmt: skip
         elif isinstance(failed := process.read(), RequestFailed):
             yield _problem(
@@ -161,6 +180,28 @@ def clocks(facts: Facts) -> Iterator[DoctorFinding]:
                 "clock", node, f"its clock is {abs(process.skew_s):.1f} s {where} that of here",
                 "let NTP set both: certificates, tokens and ages of what waits go by the calendar",
             )  # fmt: skip
+
+
+def certificates(facts: Facts) -> Iterator[DoctorFinding]:
+    told = [
+        (f"{node}: {whose}", said)
+        for node, statistics in facts.answering()
+        for whose, said in certificate_ends(statistics.node)
+    ]
+    tells = (statistics.node.tls for _, statistics in facts.answering())
+    by_themselves = {
+        f"the certificate of {t.principal}" for t in tells if isinstance(t, Credentials)
+    }
+    known = {
+        whose: ending(until, facts.now)
+        for whose, until in facts.certificates.items()
+        if whose not in by_themselves
+    }
+    for about, said in [*told, *known.items()]:
+        if said:
+            remedy = REPLACE if AUTHORITY in about else RENEW
+            find = _problem if said.startswith("is over") else _warning
+            yield find("certificate", about, said, remedy)
 
 
 def insecure(facts: Facts) -> Iterator[DoctorFinding]:
@@ -325,6 +366,6 @@ def stores(facts: Facts) -> Iterator[DoctorFinding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(reached, releases, clocks, insecure, waiting, absent, flapping, unwanted),
+    *(reached, releases, clocks, certificates, insecure, waiting, absent, flapping, unwanted),
     *(set_aside, schemas, disk, files, ports, stores),
 )

@@ -5,14 +5,21 @@ Rates are what has come between two looks; ages and bytes are those of the secon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
 from onyx.errors import RequestFailed
-from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
+from overlay.link.validity import AUTHORITY, ending
+from overlay.statistics import (
+    BrokerStatistics,
+    Credentials,
+    Node,
+    NodeStatistics,
+    RegistrationStatistics,
+)
 from overlay.unfit import in_words
 
 DEAREST_MAX = 20
@@ -45,6 +52,19 @@ def read_statistics(said: Mapping[str, Any] | None) -> NodeStatistics | RequestF
         return decoded(said, kind)
     except RequestFailed as failed:
         return failed
+
+
+def certificate_ends(node: Node) -> Iterator[tuple[str, str]]:
+    """Certificates of which a process says that they end soon, or are over: whose, and when."""
+    if not isinstance(node.tls, Credentials) or node.time is None:
+        return
+    tls = node.tls
+    whose = {"own": "its certificate", "authority": AUTHORITY}
+    found = [(whose.get(of, of), until) for of, until in tls.ends.items()]
+    found += [(f"the certificate of {who}, who is connected,", u) for who, u in tls.ending.items()]
+    for of, until in found:
+        if said := ending(until, node.time):
+            yield of, said
 
 
 Rate = Callable[[float, float | None], float]

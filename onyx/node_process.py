@@ -494,6 +494,13 @@ def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
     principal = topology.principal(node_id)
     if found.principal != principal:
         raise NotAuthenticated(f"{path} is of {found.principal}; expected those of {principal}")
+    if found.is_over:
+        for said in found.endings():
+            log.error("%s", said)
+        raise NotAuthenticated(
+            f"{path}: the certificate is over; where the authority is, say onyx cert issue "
+            f"{principal} --out FILE"
+        )
     return found
 
 

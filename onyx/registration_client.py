@@ -494,7 +494,7 @@ async def open_connection(
         with refusals():
             connection = await stack.enter_async_context(opened)
     except ConnectionFailed as error:
-        raise _unreachable(where) from error
+        raise _unreachable(where, error.why) from error
     async with stack, background_tasks(anyio.create_task_group()) as tasks:
         if patience_seconds is not None:
             tasks.start_soon(_give_up, connection, where, patience_seconds)
@@ -533,15 +533,19 @@ async def _give_up(connection: ClientConnection, where: str, patience_seconds: f
                 raise NetworkUnreachable(
                     f"the connection to {where} was lost, and nobody has answered there for "
                     f"{patience_seconds:g} s"
+                    + (f": {connection.hindrance}" * bool(connection.hindrance))
                 )
             await connection.wait_lost()
     except RemoteError:
         return  # it ended for good: whoever uses the connection is told
 
 
-def _unreachable(where: str) -> NetworkUnreachable:
+def _unreachable(where: str, why: str = "") -> NetworkUnreachable:
+    """``why``: what is wrong with who answers there."""
     return NetworkUnreachable(
-        f"nobody answers at {where}; is the network running, and is this its address?"
+        f"no connection with {where}: {why}"
+        if why
+        else f"nobody answers at {where}; is the network running, and is this its address?"
     )
 
 

@@ -21,6 +21,7 @@ from overlay.link.histogram import Histogram
 from yfilter.engine.work import EngineStatistics
 
 Counts: TypeAlias = dict[str, int]
+Amounts: TypeAlias = dict[str, float]
 Measure: TypeAlias = Callable[[Any], object]
 
 
@@ -69,6 +70,22 @@ class Credentials(Struct):
     network: str = ""
     principal: str = ""
     revoked: Annotated[int, told("Certificates that nobody may show any more.")] = 0
+    ends: Annotated[
+        Amounts,
+        gauge(
+            "When the process' own certificate ends, and that of the network's authority, in "
+            "seconds since 1970.",
+            "certificate_end_seconds",
+            label="of",
+        ),
+    ] = {}
+    ending: Annotated[
+        Amounts,
+        gauge(
+            "Of whom is connected: certificates that end within 30 days, and when.",
+            "certificates_ending",
+        ),
+    ] = {}
 
 
 class Node(Struct):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -137,15 +136,20 @@ async def ask_brokers(
     but: Collection[str] = (),
     seconds: float = float("inf"),
     silent: type[UserError] = NetworkUnreachable,
+    why: dict[str, str] | None = None,
 ) -> dict[str, T | None]:
     """What each answers, all asked at the same time, ``but`` those that do not run; None of one
-    that does not answer, within ``seconds`` or but for a ``silent`` error."""
+    that does not answer, within ``seconds`` or but for a ``silent`` error, and ``why``."""
     found: dict[str, T | None] = dict.fromkeys(brokers)
+    reasons = {} if why is None else why
 
     async def hear(broker: str, address: str) -> None:
-        with suppress(silent), trio.move_on_after(seconds):
-            async with NetworkClient(address) as client:
-                found[broker] = await ask(client)
+        try:
+            with trio.move_on_after(seconds):
+                async with NetworkClient(address) as client:
+                    found[broker] = await ask(client)
+        except silent as error:
+            reasons[broker] = str(error)
 
     async with trio.open_nursery() as nursery:
         for broker, address in brokers.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
 from onyx.cli.network_option import add_data_options, data_directory_of
@@ -11,13 +12,19 @@ from onyx.cli.verb import JSON, Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import UsageError
 from overlay.link.principal import Principal
+from overlay.link.validity import AUTHORITY, TOLD_DAYS
 
 if TYPE_CHECKING:
     from onyx.identity.authority import Authority, Issued
 
+LISTED = ("good", "ends soon")
 DETAILS = """\
 The authority of a network is in its data directory, on the machine where onyx up (or
 onyx up --registration) made it; these verbs work there, whether the network runs or not.
+
+The end of a certificate is told from 30 days before it on: here, by onyx status and onyx
+doctor, in metrics, and in the log of the process whose certificate it is. A new file in
+place of the old one is taken while the process runs.
 
 A PRINCIPAL is user/NAME, source/ID, provider/NAME, operator/NAME, broker/ID or
 registration/ID. Whoever has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
@@ -40,7 +47,7 @@ issued anew, for the processes and the operator."""
 ROTATE = """\
 New keys and certificates for the processes and the operator, which they take
 while they run, for new connections. The ones of before stay good until they are
-over, or revoked. onyx up does it by itself 30 days before the end."""
+over, or revoked. onyx up does it by itself 31 days before the end."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -59,7 +66,13 @@ def add_parser(subparsers: Subparsers) -> None:
     listed, only = {"--all": "also those that are over or revoked"}, "only these"
     for verb in (
         add_verb(subverbs, "issue", said, run_issue, issue, details=details),
-        add_verb(subverbs, "list", "list the certificates that were issued", run_list, listed),
+        add_verb(
+            subverbs,
+            "list",
+            "list the certificates that were issued, and their days left",
+            run_list,
+            listed,
+        ),
         add_verb(subverbs, "revoke", "take certificates back", run_revoke, revoke, details=REVOKE),
         add_verb(
             *(subverbs, "rotate", "issue what is in the data directory anew", run_rotate),
@@ -82,19 +95,30 @@ def run_issue(arguments: argparse.Namespace) -> None:
 
 def run_list(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
-    found = [one for one in authority.issued() if arguments.all or _state(one) == "good"]
+    found = [one for one in authority.issued() if arguments.all or _state(one) in LISTED]
     for one in found if arguments.json else ():
         print_json(
             {
                 "serial": f"{one.serial:x}",
                 "principal": str(one.principal),
                 "until": one.until.isoformat(),
+                "days": math.floor(one.days_left()),
                 "state": _state(one),
             }
         )
     if not arguments.json:
-        rows = [(f"{o.serial:x}", o.principal, f"{o.until:%Y-%m-%d}", _state(o)) for o in found]
-        print(table(("NUMBER", "PRINCIPAL", "UNTIL", "STATE"), rows))
+        rows = [
+            (
+                f"{o.serial:x}",
+                o.principal,
+                f"{o.until:%Y-%m-%d}",
+                math.floor(o.days_left()),
+                _state(o),
+            )
+            for o in found
+        ]
+        print(table(("NUMBER", "PRINCIPAL", "UNTIL", "DAYS LEFT", "STATE"), rows))
+        print(f"\n{AUTHORITY} ends on {authority.until:%Y-%m-%d}")
 
 
 def run_revoke(arguments: argparse.Namespace) -> None:
@@ -149,4 +173,6 @@ def _principal(text: str) -> Principal:
 def _state(one: Issued) -> str:
     if one.revoked:
         return "revoked"
-    return "over" if one.is_over() else "good"
+    if one.days_left() <= 0:
+        return "over"
+    return "ends soon" if one.days_left() < TOLD_DAYS else "good"

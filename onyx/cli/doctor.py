@@ -14,6 +14,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -29,15 +30,17 @@ from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
 from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
 from onyx.errors import EXIT_OK, UsageError, UserError, file_errors
+from onyx.identity.known_networks import credentials_for, identity_of
 from onyx.listening import processes_of
 from onyx.network_looks import whole
 from onyx.network_view import read_statistics
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.registration_client import NetworkClient, RegistrationClient, addresses_of
 from onyx.release import version
 from overlay import verbs
 from overlay.link.errors import StoreError
 from overlay.link.open_files import allow_connections
 from overlay.link.store_inspection import inspect
+from overlay.link.validity import AUTHORITY, TOLD_DAYS
 from overlay.statistics import NodeStatistics, RegistrationStatistics
 from overlay.stores import SQLITE
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
@@ -54,8 +57,9 @@ SCHEMAS_MAX = 256  # sources whose schemas are looked at
 
 async def gather(where: str, topology: Topology | None, unreachable: str = "") -> Facts:
     """All that can be had; of a network that does not answer, or that is ``unreachable``, why."""
-    facts = Facts(version(), unreachable)
+    facts = Facts(version(), unreachable, time.time())
     if not unreachable:
+        facts.certificates = certificates_of(where)
         await _ask_network(where, facts)
     if topology is not None:
         facts.machine = await trio.to_thread.run_sync(machine_of, topology, facts)
@@ -71,13 +75,35 @@ async def _ask_network(where: str, facts: Facts) -> None:
             said = told if isinstance(told, RegistrationStatistics) else RegistrationStatistics()
             facts.processes[said.registration or "registration service"] = own
             down = said.processes.down
-            heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError)
+            why: dict[str, str] = {}
+            heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError, why)
             for broker, process in heard.items():
-                silent = Process(brokers[broker], down=down.get(broker, ""))
+                said_of = down.get(broker, ""), 0.0, why.get(broker, "")
+                silent = Process(brokers[broker], None, *said_of)
                 facts.processes[broker] = process or silent
             facts.schemas = await _unread_schemas(registration)
     except UserError as error:
         facts.unreachable = str(error)
+
+
+def certificates_of(where: str) -> dict[str, float]:
+    """When certificates end: the one that is shown at an address, and, of each principal, the last
+    that the authority has issued, where this account has started the network."""
+    found: dict[str, float] = {}
+    (host, port), *_ = addresses_of(where)
+    with suppress(UserError):
+        if (shown := credentials_for(host, port)) is not None:
+            whose = {"own": f"your certificate, of {shown.principal}", "authority": AUTHORITY}
+            found = {whose[of]: until for of, until in shown.ends().items()}
+    with suppress(UserError):
+        if (directory := identity_of(host, port)) is not None:
+            # It takes long to load.
+            from onyx.identity.authority import Authority  # noqa: PLC0415
+
+            for one in Authority(directory).issued():
+                if not one.revoked and one.days_left() > -TOLD_DAYS:  # else it is of the past
+                    found[f"the certificate of {one.principal}"] = one.until.timestamp()
+    return found
 
 
 async def _asked(client: NetworkClient) -> Process:
@@ -200,7 +226,9 @@ EXIT_FOUND = 1
 DETAILS = f"""\
 Looks at every process (does it answer, its release, its clock, what waits for neighbours
 and users and for how long, links that come and go, messages that nobody wants, inputs
-at which it has failed), at the schemas of sources, and, with --topology, at this machine:
+at which it has failed), at the ends of certificates (those of processes, of who is
+connected, yours, and, where the authority is, all that it has issued), at the schemas of
+sources, and, with --topology, at this machine:
 the data directory, free disk, how long a write takes, open files, ports, stores.
 Everything that is found comes with a remedy. Nothing is changed.
 

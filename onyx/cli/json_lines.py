@@ -243,7 +243,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
         ),
     ),
     "cert issue": (_line("CertificateIssued", "file principal days:int"),),
-    "cert list": (_line("Certificate", "serial principal until state"),),
+    "cert list": (_line("Certificate", "serial principal until days:int state"),),
     "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),
     "cert rotate": (_line("CertificateRotated", "file principal"),),
     "context add": (_CONTEXT,),

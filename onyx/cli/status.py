@@ -15,8 +15,8 @@ from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import check_known, counted, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import bandwidth_text
-from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, RequestFailed
-from onyx.network_view import read_statistics
+from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, RequestFailed, UserError
+from onyx.network_view import certificate_ends, read_statistics
 from onyx.registration_client import NetworkClient, Result
 from overlay import verbs
 from overlay.statistics import (
@@ -44,7 +44,10 @@ and what was left out, with the reason.
 
 Of a node that has a standby: the address of the process that it is now, and its epoch.
 
-Of a network that runs --insecure, that it does.
+Of a network that runs --insecure, that it does. Of a certificate that ends within 30 days, of a
+process, of the authority or of who is connected: when.
+
+A process that does not answer, or refuses to, is a row; why stands below.
 
 Of a process that fails again and again: why, and when it is started again. Of one that has
 failed at inputs, and passes over them: how many ("onyx dead list" says more).
@@ -84,13 +87,14 @@ INSECURE = "INSECURE: this network runs without TLS; whoever reaches a port of t
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A process; ``told`` None: it does not answer.  ``down``: why its launcher says that it does
-    not run."""
+    """A process; ``told`` None: it does not answer, and ``why``.  ``down``: why its launcher says
+    that it does not run."""
 
     node: str
     address: str
     told: Result | None = None
     down: str = ""
+    why: str = ""
 
     @property
     def statistics(self) -> NodeStatistics | RequestFailed | None:
@@ -115,10 +119,14 @@ def _lines(found: Found, statistics: NodeStatistics | RequestFailed | None) -> I
     node = found.node
     if found.down:
         yield f"{node} is down: {found.down}"
+    if found.why:
+        yield f"{node} at {found.address}: {found.why}"
     if isinstance(statistics, RequestFailed):
         yield statistics.reason
     if not isinstance(statistics, NodeStatistics):
         return
+    for whose, until in certificate_ends(statistics.node):
+        yield f"{node}: {whose} {until}"
     if kept := statistics.dead.kept:
         yield f"{node} has failed at {counted(kept, 'input')}: onyx dead list"
     if statistics.disk_is_short:
@@ -216,10 +224,11 @@ async def _collect(arguments: argparse.Namespace) -> list[Found]:
     async def ask(client: NetworkClient) -> tuple[str, Result]:
         return client.at, await client.ask(verbs.Statistics())
 
-    heard = await ask_brokers(brokers, ask, but=down)
+    why: dict[str, str] = {}
+    heard = await ask_brokers(brokers, ask, but=down, silent=UserError, why=why)
     for broker, said in heard.items():
         at, told = said or (brokers[broker], {})
-        found.append(Found(broker, at, told or None, down.get(broker, "")))
+        found.append(Found(broker, at, told or None, down.get(broker, ""), why.get(broker, "")))
     return found
 
 

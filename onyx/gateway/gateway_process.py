@@ -10,11 +10,13 @@ import argparse
 import logging
 import socket
 import sys
+import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,17 +43,18 @@ from onyx.gateway.refusals import problem
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
-from onyx.identity.known_networks import use_credentials
+from onyx.identity.known_networks import credentials_for, use_credentials
 from onyx.logs import configure_logging
 from onyx.message_way import way_of
 from onyx.metadata import requests
 from onyx.metadata.serving import PROVIDER_BASE
 from onyx.network_view import decoded, read_statistics
-from onyx.registration_client import RegistrationClient
+from onyx.registration_client import RegistrationClient, addresses_of
 from onyx.release import who
 from overlay import verbs
 from overlay.answers import Letter, Letters, Shape, SourceInfo, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
+from overlay.link import validity
 from overlay.link.open_files import allow_all_files
 from overlay.log_options import LogOptions
 from overlay.nodes import Address
@@ -721,7 +724,7 @@ async def run_gateway(
             traffic = Traffic()
             if admin is not None:
                 _open_admin(nursery, admin, traffic, sessions)
-                nursery.start_soon(_watch, registration, traffic)
+                nursery.start_soon(_watch, registration, options.tls_certificate, traffic)
             log.info("starts", extra=who())
             app = application(Gateway(options, sessions, trials, feed, traffic))
             await nursery.start(serve, app, options, listener)
@@ -743,18 +746,38 @@ def _open_admin(
     log.info("metrics at http://%s/metrics", at)
 
 
-async def _watch(registration: str, traffic: Traffic) -> None:
-    """Whether the network answers."""
+def certificate_ends(registration: str, https: Path | None) -> dict[str, float]:
+    """When the certificates of a gateway end, in seconds of the epoch."""
+    shown = credentials_for(*addresses_of(registration)[0])
+    found = {} if shown is None else shown.ends()
+    if https is not None:
+        # It takes long to load.
+        from cryptography.x509 import load_pem_x509_certificate  # noqa: PLC0415
+
+        until = load_pem_x509_certificate(https.read_bytes()).not_valid_after_utc
+        found["https"] = until.timestamp()
+    return found
+
+
+async def _watch(registration: str, https: Path | None, traffic: Traffic) -> None:
+    """Whether the network answers, and when certificates end, of which the log warns once a day."""
+    told_on = -1.0
     async with RegistrationClient(registration) as client:
         while True:
             with trio.move_on_after(WATCH_SECONDS) as patience:
                 try:
                     await client.ask(verbs.Whoami())
                     traffic.hindrance = ""
+                    traffic.certificates = certificate_ends(registration, https)
                 except UserError as error:
                     traffic.hindrance = str(error)
             if patience.cancelled_caught:
                 traffic.hindrance = "the registration service does not answer"
+            if (day := time.time() // validity.DAY) != told_on:
+                told_on = day
+                said = validity.ending(traffic.certificates.get("https", inf), time.time())
+                if said:
+                    log.warning("the certificate that browsers see %s", said)
             await trio.sleep(WATCH_SECONDS)
 
 

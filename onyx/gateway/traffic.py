@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from overlay.link.histogram import Histogram
-from overlay.statistics import counter, gauge, told
+from overlay.statistics import Amounts, counter, gauge, told
 
 
 class Traffic(Struct):
@@ -30,6 +30,15 @@ class Traffic(Struct):
     seconds: Annotated[
         Histogram, gauge("From when a request came until its answer began.", "gateway_answer")
     ] = field(default_factory=Histogram)
+    certificates: Annotated[
+        Amounts,
+        gauge(
+            "When a certificate ends, in seconds since 1970: by which the gateway speaks with the "
+            "network, that of the network's authority, that which browsers see.",
+            "certificate_end_seconds",
+            label="of",
+        ),
+    ] = {}
     hindrance: Annotated[str, told("Why it cannot do its work; empty: it can.")] = (
         "it has not met the registration service"
     )

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -40,10 +42,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated, file_errors
 from overlay.link.principal import SERVER_ROLES, Principal
+from overlay.link.validity import TOLD_DAYS, days_left
 
 SCHEME = "onyx://"
 LEAF_DAYS = 90
-RENEW_DAYS = 30  # before its end a certificate is renewed
+RENEW_DAYS = TOLD_DAYS + 1  # before its end a certificate is renewed, and nobody told of it
 AUTHORITY_DAYS = 3650
 NAME_CHARACTERS_MAX = 64  # of X.509
 CLOCK_SKEW = timedelta(minutes=5)
@@ -57,8 +60,8 @@ class Issued(NamedTuple):
     principal: Principal
     revoked: bool = False
 
-    def is_over(self) -> bool:
-        return self.until <= datetime.now(UTC)
+    def days_left(self) -> float:
+        return days_left(self.until.timestamp(), time.time())
 
 
 class Authority:
@@ -95,6 +98,11 @@ class Authority:
         return Authority(directory)
 
     @property
+    def until(self) -> datetime:
+        """When the authority ends, and all that it has issued."""
+        return self._certificate.not_valid_after_utc
+
+    @property
     def revoked_file(self) -> Path:
         return self.directory / "revoked"
 
@@ -124,7 +132,7 @@ class Authority:
     def issue(self, principal: Principal, days: float = LEAF_DAYS) -> bytes:
         """New credentials, as one file: key, certificate, and that of the authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        until = datetime.now(UTC) + timedelta(days=days)
+        until = min(datetime.now(UTC) + timedelta(days=days), self.until)
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
         if principal.role in SERVER_ROLES:
             uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
@@ -189,7 +197,7 @@ class Authority:
             return False
         return (
             text.startswith(f"{principal.uri(self.network)}\n".encode())
-            and certificate.not_valid_after_utc - datetime.now(UTC) > timedelta(days=RENEW_DAYS)
+            and days_left(certificate.not_valid_after_utc.timestamp(), time.time()) > RENEW_DAYS
             and certificate.serial_number not in self.revoked()
         )
 
@@ -206,7 +214,8 @@ def account() -> Principal:
 def _make(directory: Path, network: str) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     until = datetime.now(UTC) + timedelta(days=AUTHORITY_DAYS)
-    name = _name(network)
+    # Two authorities of a network have two names, as a peer may trust both.
+    name = _name(network, secrets.token_hex(8))
     certificate = (
         _certificate(name, key, until)
         .issuer_name(name)
@@ -231,9 +240,12 @@ def _certificate(
     )
 
 
-def _name(text: str) -> x509.Name:
+def _name(text: str, number: str = "") -> x509.Name:
     """For people who look at a certificate; what counts is its URI."""
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:NAME_CHARACTERS_MAX])])
+    common = x509.NameAttribute(NameOID.COMMON_NAME, text[:NAME_CHARACTERS_MAX])
+    return x509.Name(
+        [common, *([x509.NameAttribute(NameOID.SERIAL_NUMBER, number)] * bool(number))]
+    )
 
 
 def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:

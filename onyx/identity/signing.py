@@ -137,12 +137,13 @@ class SignatureCheck:
         not yet good or revoked."""
         try:
             certificate = x509.load_pem_x509_certificate(pem.encode())
-            certificate.verify_directly_issued_by(self._authority)
             principal = _principal(certificate)
-        except InvalidSignature:
-            raise NotAuthenticated("the certificate is of another authority") from None
         except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate: {error}") from None
+        try:
+            certificate.verify_directly_issued_by(self._authority)
+        except (InvalidSignature, ValueError, TypeError):
+            raise NotAuthenticated("the certificate is of another authority") from None
         if (
             not certificate.not_valid_before_utc
             <= datetime.now(UTC)

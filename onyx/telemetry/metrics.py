@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Annotated, Any, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import fields
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import (
@@ -60,9 +60,10 @@ def metrics_of(record: type[Struct], path: tuple[str, ...] = ()) -> Iterator[Met
     for field in fields(record):
         kind, *about = get_args(field.type) if get_origin(field.type) is Annotated else [field.type]
         place = (*path, field.name)
-        inner = get_args(kind)[-1] if get_origin(kind) is dict else kind
-        if isinstance(inner, type) and issubclass(inner, Struct) and inner is not Histogram:
-            yield from metrics_of(inner, place)
+        inner = get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind) or [kind]
+        for each in inner:
+            if isinstance(each, type) and issubclass(each, Struct) and each is not Histogram:
+                yield from metrics_of(each, place)
         for meta in about:
             if meta.extra is not None:
                 metric = meta.extra["metric"]
@@ -75,6 +76,8 @@ def _read(metric: Metric, path: tuple[str, ...], said: Any) -> Iterator[Sample]:
         if isinstance(said, dict):
             for key, entry in islice(said.items(), LABELS_MAX):
                 yield from (((key,), value) for _, value in _read(metric, path[number:], entry))
+            return
+        if said is None or said is UNSET:
             return
         said = getattr(said, name)
     if metric.value is not None:

@@ -21,11 +21,13 @@ so that a user who starts again gets what was not acknowledged, a source that st
 with the next number.
 
 It ends for good, and everything that waits raises, when the peer does not want it: refused at the
-hello, replaced by a newer connection of the same id, or forgotten.
+hello, replaced by a newer connection of the same id, or forgotten.  A certificate that only one of
+the two clocks takes for over, or not good yet, is no end: the connection is dialled again.
 """
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -47,7 +49,7 @@ from overlay.link.client_limits import (
 from overlay.link.client_stream import ClientStream, loop_here, open_stream
 from overlay.link.credentials import Credentials
 from overlay.link.dialling import REDIAL, patience, pause_at, said
-from overlay.link.errors import ProtocolError
+from overlay.link.errors import WRONG_TIME, ProtocolError
 from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
@@ -77,7 +79,7 @@ from overlay.link.frames import (
     SourceAnswered,
     SourceAsked,
 )
-from overlay.link.handshake import HandshakeFailed, secure
+from overlay.link.handshake import HandshakeFailed, PeerUntimely, secure
 from overlay.link.inbox import CHECKPOINT_EVERY, Arrived, Inbox, InboxQueue
 from overlay.link.link_io import Connection
 from overlay.link.link_layer import ANYONE, Arrival, LinkLayer
@@ -222,7 +224,10 @@ class Questions:
 # -------------------------------------------------------------------------------------------------
 
 
+log = logging.getLogger("onyx.client")
 TICK_SECONDS = 1.0
+UNTIMELY_ALERTS = {"sslv3 alert certificate expired", "sslv3 alert bad certificate"}
+"""By which a process of a former release refuses a certificate by its own clock."""
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
 
 
@@ -298,6 +303,7 @@ class ClientConnection:
         self._moved_on = self._loop.event()  # the connection came, went, or has ended for good
         self._was: tuple[Connection | None, bool] = None, False
         self._hellos = 0
+        self.hindrance = ""  # why there is no connection, as far as that was said
 
     # --- asking ---------------------------------------------------------------------------
 
@@ -551,6 +557,9 @@ class ClientConnection:
             secured = await secure(
                 stream, self._credentials, server_side=False, seconds=most, loop=self._loop
             )
+        except PeerUntimely as failure:
+            self._go_on_in_spite_of(str(failure))
+            return
         except HandshakeFailed as failure:
             self._end_transport(str(failure) if failure.is_final else "")
             return
@@ -569,14 +578,29 @@ class ClientConnection:
     def _end_transport(self, tls_failure: str) -> None:
         """For good, if the other end is not who it should be, or does not want us."""
         code, _, detail = self._links.refusal(self.peer).partition(": ")
+        if tls_failure in UNTIMELY_ALERTS and not self._is_over:
+            self._go_on_in_spite_of(tls_failure)
+            tls_failure = ""
         if tls_failure:
             code, detail = "not-authenticated", tls_failure
         if self._failure is None and (tls_failure or code in FINAL_CODES):
             self._failure = RemoteError(code, detail)
         self._notify()
 
+    @property
+    def _is_over(self) -> bool:
+        return self._credentials is not None and self._credentials.is_over
+
+    def _go_on_in_spite_of(self, why: str) -> None:
+        """It is dialled again; said once, until there is a hello."""
+        if why != self.hindrance:
+            self.hindrance = why
+            log.warning("%s: %s; tried again", self.at, why)
+
     async def _tick(self) -> None:
         while True:
+            for sentence in () if self._credentials is None else self._credentials.endings():
+                log.warning("%s", sentence)
             await anyio.sleep(TICK_SECONDS)
             await self._handle(TimePassed())
             self._refuse_questions()
@@ -602,6 +626,7 @@ class ClientConnection:
             self.peer = arrival.peer
             self.hello = frame
             self._hellos += 1
+            self.hindrance = ""
             self._asked.clear()
             for inbox in self._inboxes.values():
                 self._give_back(inbox)
@@ -654,12 +679,17 @@ class ClientConnection:
             self._carry_out()
 
     def _take_error(self, frame: ErrorFrame) -> None:
-        passes = frame.code in ("hello-timeout", "keys-awaited", "moved") or (
-            frame.code in ("too-many-connections", "disk-full") and self.peer != ANYONE
+        code = frame.code
+        if code == WRONG_TIME and self._is_over:
+            code = "not-authenticated"  # by both clocks: only another certificate would help
+        elif code == WRONG_TIME:
+            self._go_on_in_spite_of(frame.detail)
+        passes = code in ("hello-timeout", "keys-awaited", "moved", WRONG_TIME) or (
+            code in ("too-many-connections", "disk-full") and self.peer != ANYONE
         )
         early = not passes and not self._links.connected(self.peer)
-        if frame.fatal and (early or frame.code in FINAL_CODES) and self._failure is None:
-            self._failure = RemoteError(frame.code, frame.detail)
+        if frame.fatal and (early or code in FINAL_CODES) and self._failure is None:
+            self._failure = RemoteError(code, frame.detail)
 
     def _settle(self) -> None:
         """Publishes that an Ack covers are settled; their refusals have come before it."""
@@ -686,7 +716,9 @@ class ClientConnection:
         seconds = self._limits.open_seconds * len(self._where)
         with anyio.move_on_after(seconds):
             return await self.wait_connected()
-        raise ConnectionFailed(f"no answer from {said(self._where)} in {seconds:g} s")
+        raise ConnectionFailed(
+            f"no answer from {said(self._where)} in {seconds:g} s", self.hindrance
+        )
 
     async def _wait_changed(self) -> None:
         """Until something happened; raises what ended the connection for good."""

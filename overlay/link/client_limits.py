@@ -23,7 +23,12 @@ class RemoteError(Exception):
 
 class ConnectionFailed(Exception):
     """Nobody answered in time, or the connection was lost while a call waited for its answer
-    (whether the call was carried out is then not known)."""
+    (whether the call was carried out is then not known).  ``why``: what is wrong with who is there,
+    as far as that is known."""
+
+    def __init__(self, said: str, why: str = "") -> None:
+        super().__init__(f"{said}: {why}" if why else said)
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +53,6 @@ FINAL_CODES = frozenset(
     {"replaced", "forgotten", "unsupported-version", "wrong-peer", "internal", STORE_LOST}
 )
 """Fatal errors after which dialling again would not help.  So is any before the hello but
-``hello-timeout``, ``keys-awaited`` and ``moved``, and ``too-many-connections`` and ``disk-full``
-where there has been a hello before."""
+``hello-timeout``, ``keys-awaited``, ``moved`` and ``wrong-time`` (unless the client's own
+certificate is over by its own clock, too), and ``too-many-connections`` and ``disk-full`` where
+there has been a hello before."""

@@ -11,7 +11,6 @@ A node is told of events only; what leaves is given to a connection by its numbe
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,6 +88,7 @@ class Connections:
         self._shaking: dict[int, trio.CancelScope] = {}  # connections whose handshake goes on
         self._queues = SendQueues()
         self._numbers = 0
+        self._failed: dict[str, str] = {}  # by peer that is dialled: why, as was said last
         self._nursery: trio.Nursery
 
     async def run(
@@ -136,11 +136,11 @@ class Connections:
         credentials = self._credentials
         if credentials is None:
             return
-        now = time.time()
         try:
             credentials.refresh()
         except CredentialsError as error:
             log.error("%s; the ones of before stay in use", error)
+        now = credentials.wall()
         if credentials.version == self._looked_with and now < self._look_again_at:
             return
         self._looked_with = credentials.version
@@ -149,12 +149,16 @@ class Connections:
             secured = connection.secured
             if secured is None or secured.principal == NOBODY:
                 continue
-            if credentials.principal_of(secured.certificate, now) == NOBODY:
-                detail = f"the certificate of {secured.principal} is revoked, or over"
-                error_frame = ErrorFrame("not-authenticated", detail, fatal=True)
+            if (found := credentials.principal_of(secured.certificate)) == NOBODY:
+                detail = f"{secured.principal} has shown {found.why}"
+                error_frame = ErrorFrame(found.code, detail, fatal=True)
                 connection.send_nowait(error_frame.flow, encode(error_frame))
                 connection.close_nowait(detail)
                 log.warning("a connection is closed: %s", detail)
+        shown = (each.secured for each in self.here.values() if each.secured is not None)
+        credentials.note_connected((s.principal, s.certificate) for s in shown if s.certificate)
+        for said in credentials.endings():
+            log.warning("%s", said)
 
     def cut_slowest(self) -> None:
         """Where too much waits to be sent give clients up until it has room; what is for other
@@ -237,10 +241,13 @@ class Connections:
                 self._give_up(keeper.enter(number, address))
             seconds = handshake_seconds or self._limits.handshake_seconds
             secured = await self._shake_hands(number, stream, seconds, server_side=not peer)
+            self._failed.pop(peer, None)
             await self._run_secured(number, stream, peer, secured, keeper)
         except HandshakeFailed as failure:
-            if peer:  # who comes and fails is counted, and would fill the log
-                log.warning("no TLS with %s: %s", peer, failure)
+            # Who comes and fails is counted, and would fill the log.
+            if peer and self._failed.get(peer) != str(failure):
+                self._failed[peer] = str(failure)
+                log.warning("no TLS with %s: %s; tried again", peer, failure)
         finally:
             if keeper is not None:
                 keeper.leave(number)

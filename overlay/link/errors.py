@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from formats.errors import Fault, Refusal
 
+WRONG_TIME = "wrong-time"
+
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
         "malformed": "the bytes are not a frame: header not a map, lengths that do not add up, "
@@ -25,6 +27,8 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "wrong-peer": "the process that answered is not the one that was dialled, or not who its "
         "certificate says",
         "not-authenticated": "the other end has not shown who it is",
+        WRONG_TIME: "the certificate that was shown is over, or not yet good, by the clock of the "
+        "process that says so",
         "keys-awaited": "the keys by which a token is checked are being read; come again",
         "not-authorised": "who the other end is may not be called that, or do that",
         "hello-timeout": "no hello came in time",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ssl
-import time
 from dataclasses import dataclass
 
 import trio
 
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.errors import WRONG_TIME
 from overlay.link.loop import TRIO, Loop, Stream
 from overlay.link.principal import Principal
-from overlay.link.tls_channel import Certificate, TlsChannel
+from overlay.link.tls_channel import TlsChannel
+from overlay.link.validity import Certificate
 
 READ_BYTES = 4 * 1024
 HANDSHAKE_BYTES_MAX = 64 * 1024
@@ -26,6 +27,14 @@ class HandshakeFailed(Exception):
     def __init__(self, reason: str, *, is_final: bool) -> None:
         super().__init__(reason)
         self.is_final = is_final
+
+
+class PeerUntimely(HandshakeFailed):
+    """The certificate of the other end is over, or not good yet, by the clock of here.  The other
+    end gets another one, or one of the clocks is set."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"it has shown {why}", is_final=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +84,13 @@ async def _shake_hands(
     try:
         with loop.move_on_after(seconds) as scope:
             await _shake(stream, channel, CLIENT_BYTES_MAX if server_side else HANDSHAKE_BYTES_MAX)
-        if not scope.cancelled_caught:
-            certificate = channel.certificate()
-            return Secured(channel, certificate, credentials.principal_of(certificate, time.time()))
-        failure = HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
+        if scope.cancelled_caught:
+            raise HandshakeFailed(f"no TLS handshake in {seconds:g} s", is_final=False)
+        certificate = channel.certificate()
+        principal = credentials.principal_of(certificate)
+        if principal.code == WRONG_TIME and not server_side:  # who comes is told behind its hello
+            raise PeerUntimely(principal.why)
+        return Secured(channel, certificate, principal)
     except ssl.SSLError as error:
         await _say(stream, channel, loop)
         failure = HandshakeFailed(tls_reason(error), is_final=True)

@@ -319,7 +319,7 @@ def check_principal(session: Session, former: Session | None, hello: Hello) -> N
             raise ProtocolError("wrong-peer", detail, fatal=True)
     elif principal == NOBODY:
         detail = f"{peer} has shown {principal.why}"
-        raise ProtocolError("not-authenticated", detail, fatal=True)
+        raise ProtocolError(principal.code, detail, fatal=True)
     elif not principal.may_say(hello.role, hello.peer):
         raise ProtocolError("not-authorised", f"{principal} may not be {peer}", fatal=True)
     elif former is not None and former.principal != principal:

@@ -44,8 +44,8 @@ class Principal:
 
     ValueError for another.  Where a connection has none (None) the node runs without TLS.
     ``token``: the id of the network's token that has been shown for it, "" for anything else;
-    ``until``: the second of the calendar at which a token ends.  ``why``, of nobody: what has been
-    shown instead of a certificate or token that is good.
+    ``until``: the second of the calendar at which a token ends.  Of nobody: ``why``, what has been
+    shown instead of a certificate or token that is good, and the ``code`` of the refusal.
     """
 
     role: str
@@ -53,6 +53,7 @@ class Principal:
     token: str = field(default="", compare=False)
     until: float = field(default=inf, compare=False)
     why: str = field(default="no certificate", compare=False)
+    code: str = field(default="not-authenticated", compare=False)
 
     def __post_init__(self) -> None:
         if self.role not in MAY_SAY:

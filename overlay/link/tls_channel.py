@@ -10,17 +10,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+
+from overlay.link.validity import Certificate
 
 RECORD_BYTES = 16 * 1024  # at most, of what one record holds
-
-
-class Certificate(NamedTuple):
-    """Of the other end, checked: ``uri`` "" if it has none, ``until`` in seconds of the epoch."""
-
-    uri: str
-    serial: int
-    until: float
 
 
 class TlsChannel:
@@ -73,12 +66,4 @@ class TlsChannel:
     def certificate(self) -> Certificate | None:
         """Of the other end; None if it has shown none."""
         shown = self._tls.getpeercert()
-        if not shown:
-            return None
-        names = cast(tuple[tuple[str, str], ...], shown.get("subjectAltName", ()))
-        uris = [name for kind, name in names if kind == "URI"]
-        return Certificate(
-            uris[0] if len(uris) == 1 else "",
-            int(str(shown["serialNumber"]), 16),
-            ssl.cert_time_to_seconds(str(shown["notAfter"])),
-        )
+        return Certificate.of(shown) if shown else None

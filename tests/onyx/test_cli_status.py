@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onyx.cli.status import HEADING, Found, _lines, _row
+from overlay.link.validity import DAY
 
 
 def row(told: dict[str, object] | None, down: str = "") -> dict[str, object]:
@@ -66,3 +67,19 @@ def test_statistics_that_cannot_be_read_are_said_and_hide_no_others() -> None:
     assert row(told)["STATE"] == "unreadable"
     why = "the statistics of broker/B1 cannot be read: 'data'.published must be a whole number"
     assert lines(told) == [f"{why}, not 'many'"]
+
+
+def test_certificates_that_end_soon_are_told() -> None:
+    tls = {"ends": {"own": 12.1 * DAY, "authority": 40 * DAY}, "ending": {"user/ann": 0.5 * DAY}}
+    assert lines({"broker": "B1", "node": {"time": 0.0, "tls": tls}}) == [
+        "B1: its certificate ends in 12 days, 1970-01-13 02:24 Z",
+        "B1: the certificate of user/ann, who is connected, ends in 12 hours, 1970-01-01 12:00 Z",
+    ]
+
+
+def test_why_a_process_does_not_answer_stands_below_its_row() -> None:
+    found = Found("B1", "127.0.0.1:1", None, why="it has shown a certificate that is over")
+    assert _row(found, None)[2] == "no answer"
+    assert list(_lines(found, None)) == [
+        "B1 at 127.0.0.1:1: it has shown a certificate that is over"
+    ]

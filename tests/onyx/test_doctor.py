@@ -33,10 +33,11 @@ from onyx.cli.doctor import (
 from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
-from onyx.doctor import DoctorFinding, Facts, Machine, Process, Severity, examine
+from onyx.doctor import RENEW, DoctorFinding, Facts, Machine, Process, Severity, examine
 from onyx.release import version
 from overlay.link.store import Store
 from overlay.link.store_head import head_file
+from overlay.link.validity import DAY
 from overlay.topology import Address, Topology
 from tests.onyx.networks import small_topology
 
@@ -91,7 +92,32 @@ def of_b1(**fields: Any) -> Callable[[Facts], None]:
     return change
 
 
+def known(whose: str, days: float) -> Callable[[Facts], None]:
+    """The end of a certificate that is known on this machine."""
+    return lambda facts: facts.certificates.update({whose: facts.now + days * DAY})
+
+
+def tls(**told: float) -> Callable[[Facts], None]:
+    """B1 says in how many days certificates end: its own, the authority's, that of who is there."""
+    ends = {of: SETTLED + days * DAY for of, days in told.items()}
+    there = {"user/ann": ends.pop("ann")} if "ann" in ends else {}
+    return changed("node", "tls", to={"principal": "broker/B1", "ends": ends, "ending": there})
+
+
 BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
+    "certificate": (tls(own=12.4), "certificate", "ends in 12 days"),
+    "certificate over": (tls(own=-1), "certificate", "is over since"),
+    "authority": (tls(authority=29), "certificate", "ends in 29 days"),
+    "certificate of a user": (tls(ann=3), "certificate", "ends in 3 days"),
+    "certificate that is issued": (
+        *(known("the certificate of broker/B1", 2), "certificate", "ends in 2 days"),
+    ),
+    "peer is over": (
+        of_b1(
+            statistics=None, why="no connection with B1: it has shown a certificate that is over"
+        ),
+        *("process", "does not answer at 127.0.0.1:7201: no connection with B1: it has shown"),
+    ),
     "unread": (
         of_b1(statistics={"broker": "B1", "data": 3}),
         *("process", "the statistics of broker/B1 cannot be read: 'data' must be a map, not 3"),
@@ -99,6 +125,26 @@ BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
     "down": (of_b1(statistics=None, down="failed 3 times"), "process", "failed 3 times"),
     "dead letters": (changed("dead", "kept", to=2), "dead", "now: 2 in all"),
 }
+
+
+def test_a_certificate_is_told_once_by_its_process_or_by_who_has_issued_it() -> None:
+    facts = healthy()
+    tls(own=12)(facts)
+    known("the certificate of broker/B1", 12)(facts)
+    assert only(facts).about == "B1: its certificate"
+
+
+def test_a_certificate_that_is_over_is_no_firewall() -> None:
+    facts = healthy()
+    BROKEN["peer is over"][0](facts)
+    assert only(facts).remedy == RENEW
+
+
+def test_what_is_good_for_long_is_not_told() -> None:
+    facts = healthy()
+    tls(own=31, authority=3650)(facts)
+    known("the certificate of user/bob", 31)(facts)
+    assert examine(facts) == []
 
 
 def only(facts: Facts) -> DoctorFinding:

@@ -72,6 +72,7 @@ async def test_a_gateway_is_alive_ready_and_counts_what_it_answers(
         assert found["onyx_gateway_requests", ""] == 0
         assert found["onyx_gateway_sessions", ""] == 1
         assert found["onyx_ready", ""] == 1
+        assert 'onyx_certificate_end_seconds{node="gateway",of="authority"}' in text
         assert (await asked(admin, "/v1/sources")).status == 404, "nothing else is there"
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.request import urlopen
@@ -18,10 +19,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onyx import DataSource, User, launch
 from onyx.broker.messages.message_latency import LATENCY_EVERY
+from onyx.identity.authority import AUTHORITY_DAYS, LEAF_DAYS
 from onyx.registration_client import NetworkClient
 from onyx.telemetry.metrics import METRICS, Metrics
 from overlay.archive import ArchiveOptions
 from overlay.link.histogram import BOUNDS, Histogram
+from overlay.link.validity import days_left
 from overlay.link.vitals import Vitals
 from overlay.statistics import NodeStatistics
 from overlay.topology import AdminOptions
@@ -68,6 +71,15 @@ def test_open_metrics_are_given_to_who_accepts_them() -> None:
         "onyx_ready",
         "onyx_turn_seconds",
     }
+
+
+def ends(found: Mapping[Sample, float]) -> tuple[int, int, float]:
+    """The days left of the process' certificate and of the authority's; how many of who is
+    connected end soon."""
+    end = "onyx_certificate_end_seconds"
+    own, authority = (found[end, (("of", of),)] for of in ("own", "authority"))
+    days = (round(days_left(until, time.time())) for until in (own, authority))
+    return *days, found["onyx_certificates_ending", ()]  # type: ignore[return-value]
 
 
 async def scraped(address: str) -> str:
@@ -136,6 +148,7 @@ async def test_every_metric_is_measured_in_a_network_that_runs(tmp_path: Path) -
     assert second["onyx_matched_here_total", ()] == 2 + LATENCY_EVERY
     assert second["onyx_profiles", ()] == found["registration"]["onyx_catalog_profiles", ()] == 1
     assert all(each["onyx_ready", ()] == 1 for each in found.values())
+    assert {ends(each) for each in found.values()} == {(LEAF_DAYS, AUTHORITY_DAYS, 0)}
     assert all(each["onyx_commit_seconds_count", ()] > 0 for each in found.values())
     assert all(each["onyx_answer_seconds_count", ()] > 0 for each in found.values())
     assert not any(profile.id in str(label) for each in found.values() for label in each)

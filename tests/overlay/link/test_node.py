@@ -53,7 +53,7 @@ class Network:
     def __init__(self, directory: Path, credentials: Mapping[str, Credentials] | None = None):
         """With ``credentials``, by name of the node, with TLS."""
         self.directory = directory
-        self.credentials = credentials or {}
+        self.credentials = dict(credentials or {})
         self.ports: dict[str, int] = {}
 
     @asynccontextmanager

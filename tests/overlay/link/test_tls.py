@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,10 @@ import trio
 from onyx.identity.authority import Authority
 from overlay.link.client_connection import ClientLimits, RemoteError, open_client
 from overlay.link.credentials import Credentials, CredentialsError
+from overlay.link.errors import WRONG_TIME
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import NOBODY, Principal
-from overlay.link.tls_channel import Certificate
+from overlay.link.validity import Certificate
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.test_node import Network
 
@@ -214,25 +217,32 @@ def test_whoever_ends_or_is_revoked_or_is_of_another_network_is_nobody(tmp_path:
         data = answering.to_send()
     certificate = answering.certificate()
     assert certificate is not None
-    now = certificate.until - 1
-    assert node.principal_of(certificate, now) == ANN
-    assert why_nobody(node, None, now) == "no certificate"
-    assert why_nobody(node, certificate, certificate.until).startswith("a certificate that is over")
+    assert certificate == credentials.own, "as its owner reads it"
+    assert node.principal_of(certificate) == ANN
+    assert why_nobody(node, None) == "no certificate"
+    for late, why in ((certificate.until, "is over since"), (certificate.since - 1, "is not good")):
+        node.wall = lambda at=late: at  # type: ignore[misc]
+        assert why_nobody(node, certificate).startswith(f"a certificate that {why}")
+        assert node.principal_of(certificate).code == WRONG_TIME
+    node.wall = lambda: node.authority_until
+    unending = certificate._replace(until=inf)
+    assert why_nobody(node, unending) == "a certificate of an authority that is over"
+    node.wall = time.time
     other = certificate._replace(uri=ANN.uri("other"))
-    assert why_nobody(node, other, now).endswith("is of another network; expected 'net'")
+    assert why_nobody(node, other).endswith("is of another network; expected 'net'")
     authority.revoke({certificate.serial})
     node.refresh()
-    assert why_nobody(node, certificate, now) == "a certificate that is revoked"
+    assert why_nobody(node, certificate) == "a certificate that is revoked"
     elsewhere = Credentials(authority.keep(Principal("broker", "B1")))
     before = elsewhere.version
-    assert elsewhere.principal_of(certificate, now) == ANN
+    assert elsewhere.principal_of(certificate) == ANN
     elsewhere.revoke(frozenset({certificate.serial}))
-    assert why_nobody(elsewhere, certificate, now) == "a certificate that is revoked"
+    assert why_nobody(elsewhere, certificate) == "a certificate that is revoked"
     assert elsewhere.version > before, "who is connected is looked at again"
 
 
-def why_nobody(node: Credentials, shown: Certificate | None, now: float) -> str:
-    found = node.principal_of(shown, now)
+def why_nobody(node: Credentials, shown: Certificate | None) -> str:
+    found = node.principal_of(shown)
     assert found == NOBODY
     return found.why
 
