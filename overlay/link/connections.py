@@ -140,7 +140,7 @@ class Connections:
             credentials.refresh()
         except CredentialsError as error:
             log.error("%s; the ones of before stay in use", error)
-        now = credentials.wall()
+        now = trio.current_time()  # the other clock may be set
         if credentials.version == self._looked_with and now < self._look_again_at:
             return
         self._looked_with = credentials.version

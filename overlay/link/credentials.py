@@ -140,7 +140,7 @@ class Credentials:
         """What ends soon or is over, a sentence each: what this process shows, and what those show
         who are connected; of each once a day, looked at once an hour."""
         now = self.wall()
-        if now < self._told_again:
+        if 0 <= self._told_again - now <= HOUR:  # further off it was noted by a clock that was set
             return []
         self._told_again = now + HOUR
         self._told = {of: day for of, day in self._told.items() if day == now // DAY}

@@ -103,6 +103,7 @@ async def sick(directory: Path) -> AsyncIterator[Sick]:
         *(directory, 3),
         limits=LIMITS,
         is_proxied=True,
+        is_secure=False,
         environments={"B2": made["B2"].environment},
     )
     with nodes, trio.fail_after(PATIENCE_SECONDS):

@@ -5,7 +5,8 @@
     python -m tests.survival.chaos --seconds 600 --seed 7
 
 Each node is a process of its own behind proxies; processes are killed, paused and started again,
-connections cut, held up, heard one way only and refused, disks full or failing at a write or a
+connections cut, held up, heard one way only and refused, certificates over, revoked and renewed
+(without ``--insecure`` all connections are TLS), disks full or failing at a write or a
 sync, bits of their logs flipped, power cut, so that files are what was synced of them, and clocks
 moved, in an order that the seed gives.  A broker that hosts nothing, between the others, is lost
 with its disk for good, and comes back as a new one.  With ``--standbys`` the rows are in PostgreSQL
@@ -65,8 +66,11 @@ PROFILES = [
     *((10.0 * (group % 4), Wanted(group)) for group in range(12)),
 ]
 BURST = 20  # messages of a source that are published without a pause
+OVER_DAYS = -0.001  # of a certificate
+UNTIMELY_SECONDS = [1.0, 4.0, 8.0]  # in which certificates or clocks are wrong
+READ_SECONDS = 1.5  # in which a process has read its credentials again
 CLOCK_SECONDS = 3 * 86_400  # by which a clock is wrong at most
-FOUND_SECONDS = 15.0  # in which a process that starts has found what is wrong with its log
+FOUND_SECONDS = 60.0  # in which a process that starts has found what is wrong with its log
 RECOVERY_SECONDS = 3.0  # in which nothing else is done to a machine whose disk has failed
 BETWEEN = 100  # messages that are accepted between two faults
 STANDSTILL_SECONDS = 15.0  # if they are, in that time
@@ -90,6 +94,7 @@ class Chaos:
     messages: int = 0
     say: Callable[[str], None] = print
     only: Sequence[str] = ()  # faults; none: all
+    is_secure: bool = True
     server: Replicated | None = None  # that has the rows of all nodes, which have standbys then
     ledger: Ledger = field(default_factory=Ledger)
     faults: Counter[str] = field(default_factory=Counter)
@@ -110,6 +115,7 @@ class Chaos:
         self.nodes = SeparateNodes(
             *(self.directory, BROKERS, LINKS, LIMITS, NEAR),
             is_proxied=True,
+            is_secure=self.is_secure,
             name=server.new_schema().replace("/", "-") if server else "chaos",
             stores=f'url = "{server.url}"\nlease_s = {LEASE_SECONDS}' if server else "",
             environments={node: machine.environment for node, machine in self.machines.items()},
@@ -250,6 +256,8 @@ class Chaos:
             faults |= {self._crash_server: 6, self._lose_server: 6}
         else:
             faults |= {self._lose_broker: 5}
+        if self.is_secure:
+            faults |= {self._end_certificate: 8, self._revoke_certificate: 6, self._renew: 6}
         if self.machines:
             faults |= {
                 self._fill_disk: 8,
@@ -455,9 +463,49 @@ class Chaos:
         self._harm.start_soon(do)
 
     def _set_clock(self) -> None:
-        """Of a machine, and it stays so."""
+        """Of a machine.  It stays so where nobody looks at the calendar, else nobody would speak
+        with it any more."""
+        node, seconds = self._node(), self._chance.choice(UNTIMELY_SECONDS)
+        if not node:
+            return
+        machine = self.machines[node]
+        machine.set_clock(self._chance.randint(-CLOCK_SECONDS, CLOCK_SECONDS))
+        if self.is_secure:
+            self._mend_later(node, seconds, lambda: machine.set_clock(0))
+
+    def _end_certificate(self) -> None:
+        """Of a node, which shows it as soon as its connections are cut."""
+        node, seconds = self._node(), self._chance.choice(UNTIMELY_SECONDS)
+        if node:
+            self.nodes.certify(node, OVER_DAYS)
+            self._mend_later(node, seconds, lambda: self.nodes.certify(node))
+
+    def _revoke_certificate(self) -> None:
+        node, seconds = self._node(), self._chance.choice(UNTIMELY_SECONDS)
+        if node:
+            self.nodes.revoke(node)
+            self._mend_later(node, seconds, lambda: self.nodes.certify(node))
+
+    def _renew(self) -> None:
         if node := self._node():
-            self.machines[node].set_clock(self._chance.randint(-CLOCK_SECONDS, CLOCK_SECONDS))
+            self.nodes.certify(node)
+            self._mend_later(node, 0.0, lambda: None)
+
+    def _mend_later(self, node: str, seconds: float, mend: Callable[[], None]) -> None:
+        """Its connections are cut once it has read its files again, and nothing else is done to it
+        until it is well."""
+        self._down.add(node)
+
+        async def wait() -> None:
+            await trio.sleep(READ_SECONDS)
+            for proxy in self.proxies[node]:
+                self._harm.start_soon(proxy.cut)
+            await trio.sleep(seconds)
+            mend()
+            await trio.sleep(READ_SECONDS)
+            self._down.discard(node)
+
+        self._harm.start_soon(wait)
 
     def _cut(self) -> None:
         self._harm.start_soon(self._proxy().cut)
@@ -497,6 +545,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--standbys", action="store_true", help="of nodes with standbys, and rows in PostgreSQL"
     )
+    parser.add_argument("--insecure", action="store_true", help="without TLS")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="stores and logs stay there")
     given = parser.parse_args(arguments)
     with (
@@ -507,6 +556,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chaos = Chaos(
             *(given.seconds, given.seed, given.rate, Path(directory), given.messages),
             only=given.only,
+            is_secure=not given.insecure,
             server=server,
         )
         verdict = trio.run(chaos.run)

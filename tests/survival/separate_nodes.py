@@ -17,10 +17,16 @@ from typing import NamedTuple, Self
 
 import trio
 
+from onyx.data_directory import write_atomically
+from onyx.identity import known_networks
+from onyx.identity.authority import LEAF_DAYS, Authority
+from overlay.link.principal import Principal
+
 HERE = Path(__file__).parents[2]
 """The code of this release."""
 REGISTRATION = "registration"
 STOP_SECONDS = 60.0
+OPERATOR = Principal("operator", "root")
 
 
 class Doors(NamedTuple):
@@ -36,10 +42,11 @@ class SeparateNodes:
     ``limits`` are lines of the topology file.  ``directory`` gets a topology file and a log for
     each process, and the data.
 
-    ``environments``: what is in that of single nodes besides.  ``through``: at which ports clients
-    and other nodes find a node, if not at its own.  ``stores``: lines on the server that has all
-    rows; then each node has a standby, which is another process, "B1/standby".  ``near``: of the
-    links, so many are the quickest.
+    With ``is_secure`` connections are TLS; whoever connects inside of the block, in this process or
+    in one that it starts, is the operator then.  ``environments``: what is in that of single nodes
+    besides.  ``through``: at which ports clients and other nodes find a node, if not at its own.
+    ``stores``: lines on the server that has all rows; then each node has a standby, which is
+    another process, "B1/standby".  ``near``: of the links, so many are the quickest.
     """
 
     directory: Path
@@ -48,6 +55,7 @@ class SeparateNodes:
     limits: str = ""
     near: int = 0
     is_proxied: bool = False
+    is_secure: bool = True
     name: str = "separate"
     stores: str = ""
     environments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -64,6 +72,12 @@ class SeparateNodes:
         self.links = self.links or list(pairwise(nodes[1:]))
         for node in ids:
             self.file(node).write_text(self._topology_for(node), encoding="utf-8")
+        self.shown = known_networks.INSECURE
+        if self.is_secure:
+            self._authority = Authority.make(self.directory / "identity", self.name)
+            self.shown = str(self._authority.keep(OPERATOR))
+            for node in nodes:
+                self.certify(node)
 
     @property
     def node_ids(self) -> list[str]:
@@ -88,16 +102,31 @@ class SeparateNodes:
     def _log(self, node: str) -> Path:
         return self.file(node).with_suffix(".log")
 
+    def certify(self, node: str, days: float = LEAF_DAYS) -> None:
+        """It shows another certificate from now on, which lasts so long."""
+        write_atomically(self.credentials(node), self._authority.issue(principal_of(node), days))
+
+    def revoke(self, node: str) -> None:
+        """All certificates that it has had."""
+        issued, own = self._authority.issued(), principal_of(node)
+        self._authority.revoke({one.serial for one in issued if one.principal == own})
+
+    def credentials(self, node: str) -> Path:
+        return self._authority.file_of(principal_of(node))
+
     def start(self, nodes: Iterable[str], code: Path) -> None:
         """Start processes of these nodes, which run the code in a folder."""
         for node in nodes:
             identity, _, standby = node.partition("/")
             which = ["--registration"] if identity == REGISTRATION else ["--broker", identity]
             which += ["--standby"] if standby else []
+            shown = (
+                ["--credentials", str(self.credentials(node))] if self.is_secure else ["--insecure"]
+            )
             command = [sys.executable, "-m", "onyx", "up", str(self.file(node)), *which, "--json"]
             with self._log(node).open("ab") as log:
                 self.processes[node] = subprocess.Popen(
-                    [*command, "--insecure", "--data", str(self.data)],
+                    [*command, *shown, "--data", str(self.data)],
                     cwd=code,
                     env={**os.environ, **self.environments.get(node, {}), "PYTHONPATH": str(code)},
                     stdin=subprocess.DEVNULL,
@@ -139,6 +168,8 @@ class SeparateNodes:
         return ended
 
     def __enter__(self) -> Self:
+        self._before = os.environ.get(known_networks.VARIABLE)
+        os.environ[known_networks.VARIABLE] = self.shown
         return self
 
     def __exit__(
@@ -150,6 +181,9 @@ class SeparateNodes:
         for node in list(self.processes):
             self.signal(node, signal.SIGCONT)
             self.stop(node, signal.SIGTERM if error is None else signal.SIGKILL)
+        del os.environ[known_networks.VARIABLE]
+        if self._before is not None:
+            os.environ[known_networks.VARIABLE] = self._before
 
     def _topology_for(self, own: str) -> str:
         def doors(node: str) -> str:
@@ -174,6 +208,11 @@ class SeparateNodes:
             latency = 1 if number < self.near or not self.near else 5
             parts.append(f'[[link]]\nends = ["{one}", "{other}"]\nlatency_ms = {latency}\n')
         return "\n".join(parts)
+
+
+def principal_of(node: str) -> Principal:
+    identity = node.partition("/")[0]
+    return Principal("registration" if identity == REGISTRATION else "broker", identity)
 
 
 def standby_of(node: str) -> str:

@@ -22,6 +22,12 @@ async def test_what_was_accepted_arrives_once_and_in_order_through_faults(tmp_pa
     await check(Chaos(SECONDS, SEED, rate=300.0, directory=tmp_path))
 
 
+async def test_it_does_while_certificates_end_are_revoked_and_renewed(tmp_path: Path) -> None:
+    """And clocks are set, by which certificates are over or not good yet."""
+    only = ("end_certificate", "revoke_certificate", "renew", "set_clock", "kill")
+    await check(Chaos(SECONDS, SEED, rate=100.0, directory=tmp_path, only=only))
+
+
 @pytest.mark.skipif(not WITH_STANDBYS, reason="a campaign sets ONYX_CHAOS_STANDBYS=1")
 async def test_it_does_where_standbys_and_a_replica_take_over(tmp_path: Path) -> None:
     with replicated_postgres() as server:
