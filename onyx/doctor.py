@@ -34,10 +34,7 @@ RENEW = (
     "process' or user's file, which is read again while it runs; if it is good, set the clocks by "
     "NTP"
 )
-REPLACE = (
-    "stop the network, remove identity/authority.key and authority.pem from the data directory, "
-    "start it, and issue what is elsewhere anew"
-)
+REPLACE = "replace it while all runs: onyx cert authority --help"
 
 
 class Severity(StrEnum):

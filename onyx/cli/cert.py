@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onyx.cli.network_option import add_data_options, data_directory_of
-from onyx.cli.values import print_json, table, tell_of
+from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import JSON, Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import UsageError
@@ -37,6 +38,7 @@ EXAMPLES = """\
   onyx cert revoke 3f2a --data ~/.local/state/onyx/figure4     whose number begins so
   onyx cert revoke user/ann --data ~/.local/state/onyx/figure4
   onyx cert rotate --data ~/.local/state/onyx/figure4
+  onyx cert authority prepare --data ~/.local/state/onyx/figure4     then replace, then forget
 """
 
 
@@ -48,6 +50,18 @@ ROTATE = """\
 New keys and certificates for the processes and the operator, which they take
 while they run, for new connections. The ones of before stay good until they are
 over, or revoked. onyx up does it by itself 31 days before the end."""
+
+
+AUTHORITY_STEPS = """\
+An authority lasts ten years. It is replaced while the network runs, in three steps:
+
+  prepare   the next one is made; who gets credentials from now on trusts both
+  replace   the next one signs from now on
+  forget    the former one is trusted no more
+
+Each step issues anew what is in the data directory, which processes there take at once. Before
+the next step issue anew (onyx cert issue) and put in place what is elsewhere: files of
+processes on other machines, of users, and those of tokens, which name the authority, too."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -74,6 +88,11 @@ def add_parser(subparsers: Subparsers) -> None:
             listed,
         ),
         add_verb(subverbs, "revoke", "take certificates back", run_revoke, revoke, details=REVOKE),
+        add_verb(
+            *(subverbs, "authority", "replace the authority while all runs", run_authority),
+            {"step STEP": "prepare, replace or forget"},
+            details=AUTHORITY_STEPS,
+        ),
         add_verb(
             *(subverbs, "rotate", "issue what is in the data directory anew", run_rotate),
             {"principal PRINCIPAL*": only},
@@ -143,6 +162,17 @@ def run_revoke(arguments: argparse.Namespace) -> None:
         authority.keep(principal)  # who goes on needs another one
 
 
+def run_authority(arguments: argparse.Namespace) -> None:
+    authority = _authority(arguments)
+    steps = {
+        "prepare": authority.prepare,
+        "replace": authority.replace,
+        "forget": authority.forget,
+    }
+    steps[check_known(arguments.step, steps, what="step")]()
+    _issue_anew(arguments, authority, authority.kept())
+
+
 def run_rotate(arguments: argparse.Namespace) -> None:
     authority = _authority(arguments)
     kept = authority.kept()
@@ -150,6 +180,12 @@ def run_rotate(arguments: argparse.Namespace) -> None:
     for principal in chosen:
         if principal not in kept:
             raise UsageError(f"{principal} has no credentials in {authority.directory}")
+    _issue_anew(arguments, authority, chosen)
+
+
+def _issue_anew(
+    arguments: argparse.Namespace, authority: Authority, chosen: Sequence[Principal]
+) -> None:
     for principal in chosen:
         kept_in = authority.keep(principal, anew=True)
         said = {"file": str(kept_in), "principal": str(principal)}

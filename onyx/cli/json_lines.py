@@ -245,7 +245,9 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "cert issue": (_line("CertificateIssued", "file principal days:int"),),
     "cert list": (_line("Certificate", "serial principal until days:int state"),),
     "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),
-    "cert rotate": (_line("CertificateRotated", "file principal"),),
+    **dict.fromkeys(
+        ("cert rotate", "cert authority"), (_line("CertificateRotated", "file principal"),)
+    ),
     "context add": (_CONTEXT,),
     "context use": (_CONTEXT,),
     "context remove": (_CONTEXT,),

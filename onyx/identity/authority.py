@@ -5,10 +5,16 @@
     DATA/identity/              for its owner only
     ├── authority.key           signs; whoever has it can be anybody
     ├── authority.pem           its certificate: the network's name
+    ├── next.key, next.pem      while it is replaced: the one that is to come
+    ├── former.pem              and then the one of before, which is still trusted
     ├── issued                  serial number, end and principal of each certificate, one a line
     ├── revoked                 serial number and principal, one a line; read by nodes that run
     ├── operator.pem            credentials of the account that runs the network
     └── broker.B1.pem ...       credentials of its processes
+
+An authority is replaced while all runs, in three steps, between which every file of credentials is
+issued anew: ``prepare``, from which on both are trusted; ``replace``, from which on the next one
+signs; ``forget``.  Files of one step and of the step before it or behind it go together.
 
 What is in ``issued`` is for people and for ``revoke``; what counts is the signature.
 """
@@ -40,7 +46,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from onyx.data_directory import write_atomically
-from onyx.errors import NotAuthenticated, file_errors
+from onyx.errors import NotAuthenticated, UsageError, file_errors
 from overlay.link.principal import SERVER_ROLES, Principal
 from overlay.link.validity import TOLD_DAYS, days_left
 
@@ -70,15 +76,23 @@ class Authority:
     def __init__(self, directory: Path) -> None:
         """NotAuthenticated when there is none; ``make`` one."""
         self.directory = directory
+        self._read()
+
+    def _read(self) -> None:
         try:
-            key = load_pem_private_key(self._key_file.read_bytes(), None)
-            text = self._pem_file.read_bytes()
+            key = load_pem_private_key(self._file("authority.key").read_bytes(), None)
+            text = self._file("authority.pem").read_bytes()
             self._certificate = x509.load_pem_x509_certificate(text)
+            if key.public_key() != self._certificate.public_key():  # in the middle of replacing
+                with _locked(self.directory), suppress(FileNotFoundError):
+                    self._file("next.pem").replace(self._file("authority.pem"))
+                text = self._file("authority.pem").read_bytes()
+                self._certificate = x509.load_pem_x509_certificate(text)
             self.network = unquote(text.partition(b"\n")[0].decode("ascii")).removeprefix(SCHEME)
         except (OSError, ValueError) as error:
             raise NotAuthenticated(
-                f"{directory} holds no authority of a network: {error}; it is where onyx up has "
-                "made it"
+                f"{self.directory} holds no authority of a network: {error}; it is where onyx up "
+                "has made it"
             ) from None
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         self._key = key
@@ -151,11 +165,40 @@ class Authority:
         with _locked(self.directory):
             line = f"{certificate.serial_number:x} {until:%Y-%m-%dT%H:%M:%SZ} {principal}\n"
             _append(self.directory / "issued", line)
-        parts = (
-            _key_bytes(key),
-            *(c.public_bytes(Encoding.PEM) for c in (certificate, self._certificate)),
-        )
-        return f"{uri}\n".encode() + b"".join(parts)
+        trusted = [*self._others(), self._certificate]
+        parts = (c.public_bytes(Encoding.PEM) for c in (certificate, *trusted))
+        return f"{uri}\n".encode() + _key_bytes(key) + b"".join(parts)
+
+    def prepare(self) -> None:
+        """Make the authority that is to come; whoever gets credentials from now on trusts both.
+        UsageError where one is being replaced already."""
+        with _locked(self.directory):
+            if self._others():
+                raise UsageError("an authority is being replaced already: go on with the next step")
+            _make(self.directory, self.network, "next")
+
+    def replace(self) -> None:
+        """Let the next one sign from now on.  UsageError without one."""
+        with _locked(self.directory):
+            if not self._file("next.key").exists():
+                raise UsageError("no next authority: say onyx cert authority prepare first")
+            text = self._file("authority.pem").read_bytes()
+            write_atomically(self._file("former.pem"), text, mode=0o600)
+            for kind in ("key", "pem"):
+                self._file(f"next.{kind}").replace(self._file(f"authority.{kind}"))
+        self._read()
+
+    def forget(self) -> None:
+        """Trust the former one no more.  UsageError where there is none."""
+        with _locked(self.directory):
+            if not self._file("former.pem").exists():
+                raise UsageError("no former authority: say onyx cert authority replace first")
+            self._file("former.pem").unlink()
+
+    def _others(self) -> list[x509.Certificate]:
+        """Authorities that are trusted besides."""
+        files = [self._file(f"{name}.pem") for name in ("next", "former")]
+        return [x509.load_pem_x509_certificate(f.read_bytes()) for f in files if f.exists()]
 
     def issued(self) -> list[Issued]:
         """All certificates ever, the oldest first."""
@@ -180,13 +223,8 @@ class Authority:
             text = "".join(f"{line}\n" for line in [*_lines(self.revoked_file), *lines])
             write_atomically(self.revoked_file, text.encode(), mode=0o600)
 
-    @property
-    def _key_file(self) -> Path:
-        return self.directory / "authority.key"
-
-    @property
-    def _pem_file(self) -> Path:
-        return self.directory / "authority.pem"
+    def _file(self, name: str) -> Path:
+        return self.directory / name
 
     def _is_good(self, path: Path, principal: Principal) -> bool:
         try:
@@ -211,7 +249,7 @@ def account() -> Principal:
     return Principal("operator", name)
 
 
-def _make(directory: Path, network: str) -> None:
+def _make(directory: Path, network: str, called: str = "authority") -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     until = datetime.now(UTC) + timedelta(days=AUTHORITY_DAYS)
     # Two authorities of a network have two names, as a peer may trust both.
@@ -223,8 +261,8 @@ def _make(directory: Path, network: str) -> None:
         .sign(key, hashes.SHA256())
     )
     text = f"{SCHEME}{quote(network, safe='')}\n".encode() + certificate.public_bytes(Encoding.PEM)
-    write_atomically(directory / "authority.pem", text, mode=0o600)
-    write_atomically(directory / "authority.key", _key_bytes(key), mode=0o600)
+    write_atomically(directory / f"{called}.pem", text, mode=0o600)
+    write_atomically(directory / f"{called}.key", _key_bytes(key), mode=0o600)
 
 
 def _certificate(

@@ -48,7 +48,7 @@ class NetworkIdentity:
         self.operator: Path | None = None
         self._directory = directory
         self._addresses = _addresses(topology)
-        self._authority: Authority | None = None
+        self._has_authority = False
         nodes: list[RegistrationNode | BrokerNode] = [*topology.registration, *topology.brokers]
         for node in nodes:
             self.check(node, file)
@@ -58,8 +58,8 @@ class NetworkIdentity:
         from onyx.identity.authority import Authority, account  # noqa: PLC0415
 
         if may_make or Authority.is_in(directory):
-            self._authority = Authority.make(directory, topology.name)
-            self.operator = self._authority.keep(account())
+            self._has_authority = True
+            self.operator = Authority.make(directory, topology.name).keep(account())
 
     def check(self, node: RegistrationNode | BrokerNode, file: str) -> None:
         """TopologyError where one shall listen insecurely, and not on this machine alone."""
@@ -76,8 +76,8 @@ class NetworkIdentity:
         if not self.is_secure:
             return None
         principal = topology.principal(node_id)
-        if self._authority is not None:
-            return self._authority.keep(principal)
+        if (authority := self._authority()) is not None:
+            return authority.keep(principal)
         path = self._directory / f"{principal.role}.{node_id}.pem"
         if not path.exists():
             raise NotAuthenticated(
@@ -89,9 +89,9 @@ class NetworkIdentity:
 
     def credentials_of_source(self, name: str) -> Path:
         """The file of a process beside the nodes that publishes as the source of that name."""
-        if self._authority is None:
+        if (authority := self._authority()) is None:
             return self.client
-        return self._authority.keep(Principal("source", name))
+        return authority.keep(Principal("source", name))
 
     @property
     def client(self) -> Path:
@@ -125,9 +125,17 @@ class NetworkIdentity:
 
     def renew(self) -> None:
         """What ends soon, of all that is kept here."""
-        if self._authority is not None:
-            for principal in self._authority.kept():
-                self._authority.keep(principal)
+        if (authority := self._authority()) is not None:
+            for principal in authority.kept():
+                authority.keep(principal)
+
+    def _authority(self) -> Authority | None:
+        """As it is now: it may be replaced while all runs."""
+        if not self._has_authority:
+            return None
+        from onyx.identity.authority import Authority  # noqa: PLC0415
+
+        return Authority(self._directory)
 
 
 def _addresses(topology: Topology) -> list[Address]:

@@ -102,13 +102,18 @@ class RevokedFile(Container[int]):
 
 
 class SignatureCheck:
-    """Checks signatures against one authority and the numbers of its revoked certificates."""
+    """Checks signatures against the authorities of a network, of which there are two while one is
+    replaced, and the numbers of their revoked certificates."""
 
     def __init__(self, authority: bytes, revoked: Container[int] = ()) -> None:
-        """``authority``: a text whose last certificate is the authority's, as credentials are and
-        as the authority's own file is.  NotAuthenticated where there is none."""
+        """``authority``: a text with the authorities' certificates, as credentials are and as the
+        authority's own file is.  NotAuthenticated where there is none."""
         try:
-            self._authority = x509.load_pem_x509_certificates(authority)[-1]
+            found = x509.load_pem_x509_certificates(authority)
+            now = datetime.now(UTC)
+            self._authorities = [
+                each for each in found if _is_authority(each) and now < each.not_valid_after_utc
+            ] or found[-1:]
         except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate of an authority: {error}") from None
         self._revoked = revoked
@@ -140,10 +145,8 @@ class SignatureCheck:
             principal = _principal(certificate)
         except _NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate: {error}") from None
-        try:
-            certificate.verify_directly_issued_by(self._authority)
-        except (InvalidSignature, ValueError, TypeError):
-            raise NotAuthenticated("the certificate is of another authority") from None
+        if not any(_is_issued_by(certificate, each) for each in self._authorities):
+            raise NotAuthenticated("the certificate is of another authority")
         if (
             not certificate.not_valid_before_utc
             <= datetime.now(UTC)
@@ -196,3 +199,18 @@ def _principal(certificate: x509.Certificate) -> Principal:
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     uri = names.get_values_for_type(x509.UniformResourceIdentifier)[0]
     return Principal.of_uri(uri, unquote(urlsplit(uri).netloc))
+
+
+def _is_authority(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except _NO_SIGNATURE:
+        return False
+
+
+def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True

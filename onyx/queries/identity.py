@@ -30,7 +30,8 @@ class Identity:
         if not said.certificates:
             raise NotAuthenticated(f"{credentials}: no credentials: it has no certificate")
         signer = Signer(credentials) if said.has_key else None
-        return cls(signer, said.network, said.certificates[-1])
+        authorities = said.certificates[1 if said.has_key else 0 :]
+        return cls(signer, said.network, "".join(authorities))
 
     def check(self, revoked: Path | None = None) -> SignatureCheck | None:
         """Of signatures by the authority, with a list of revoked numbers; None without TLS."""
