@@ -27,15 +27,20 @@ class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
     attributes_max: Count = 1_024
     """attributes, namespace declarations included, on one element (`too-many-attributes`)"""
     attributes_total_max: Count = 2_000_000
-    """the same in the whole message; a DTD can give every element attributes that are nowhere
-    written (`too-many-attributes`)"""
-    names_max: Count = 20_000
+    """the same in the whole message (`too-many-attributes`)"""
+    default_attributes_max: Count = 10_000
+    """attributes and namespace declarations of the message that a DTD gives by default, so that
+    they are nowhere written (`too-many-attributes`)"""
+    entity_marks_max: Count = 4_000
+    """`<` that the message has of internal entities, as often as these are referred to
+    (`entity-expansion`)"""
+    names_max: Count = 4_000
     """distinct names in the message (`too-many-names`)"""
     name_bytes_max: Count = 1_024
     """one prefix or local name (`name-too-long`)"""
     namespace_bytes_max: Count = 1_024
     """one namespace name (`namespace-too-long`)"""
-    doctype_bytes_max: Count = 64 * 1024
+    doctype_bytes_max: Count = 32 * 1024
     """the DOCTYPE declaration with its internal subset (`doctype-too-large`)"""
     expansion_max: Count = 16 * 1024 * 1024
     """text, attribute values, comments and processing instructions, names and namespaces as often

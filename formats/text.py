@@ -1,13 +1,16 @@
 """XML text: parsed into an ElementStream, and written back.
 
-An ordinary message is read by the ``scanner``, where that is compiled, everything else by expat,
-namespace-aware; what is said here holds for either, and every refusal is expat's or made here.
+An ordinary message is read by the ``scanner``, where that is compiled, also in another encoding or
+behind a DOCTYPE that declares no attributes; everything else by expat, namespace-aware.  What is
+said here holds for either, and every refusal is expat's or made here.  Of a long document expat
+reads all before Python hears of more than some of it, so that a fault near its end costs little.
 
 A message is data from a stranger, so nothing outside the bytes given is ever read: external DTD
 subsets are not loaded, a reference that would need one is refused (its content would be lost
 silently), parameter entities are refused altogether, internal entities are expanded within a bound
-that is checked before the expansion (``entity_budget``).  Every other bound of MessageLimits is
-checked while parsing; a refusal names line and column.
+that is checked before the expansion (``entity_budget``), as are attributes that a DOCTYPE gives by
+default.  Every other bound of MessageLimits is checked while parsing; a refusal names line and
+column.
 
 What is kept is what canonical XML keeps: elements, attributes (defaults of the internal subset
 included), namespace declarations, text with CDATA sections resolved, comments and processing
@@ -22,7 +25,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from encodings import normalize_encoding
 from encodings.aliases import aliases
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from formats.characters import shown
 from formats.element_stream import ElementStream
@@ -149,7 +152,7 @@ def _decode(data: bytes, codec: str) -> str:
 #
 # * all references of the message are counted in one pass over its text;
 # * the size of an entity is computed when it is declared, and  sum(size * references)  is held
-#   against a bound;
+#   against a bound, and so are the tags that come of entities;
 # * every reference must lead to declared entities only.
 #
 # ::
@@ -168,6 +171,7 @@ _REFERENCES = re.compile(
     re.DOTALL,
 )
 _LINE_END = re.compile("\r\n?|\n")
+_TAGS = re.compile(r"<([^\s<>/!?]++)")
 _PREDEFINED = frozenset({"amp", "lt", "gt", "apos", "quot"})
 
 
@@ -178,13 +182,10 @@ class EntityBudget:
     the codes ``entity-expansion``, ``too-deep``, ``recursive-entity`` and ``undefined-entity``.
     """
 
-    def __init__(
-        self, text: str, line: int, column: int, expansion_max: int, depth_max: int
-    ) -> None:
+    def __init__(self, text: str, line: int, column: int, limits: MessageLimits) -> None:
         self._text = text
         self._start = line, column
-        self._expansion_max = expansion_max
-        self._depth_max = depth_max
+        self._limits = limits
         self._first: dict[str, int] = {}  # name -> index of its first reference
         self._counts: Counter[str] = Counter()
         for match in _REFERENCES.finditer(text):
@@ -193,12 +194,15 @@ class EntityBudget:
                 self._counts[name] += 1
                 self._first.setdefault(name, match.start())
         self._values: dict[str, Counter[str]] = {}  # name -> what its own text refers to
-        self._own_sizes: dict[str, int] = {}
+        self._plain: dict[str, str] = {}  # those that are texts
+        self._own_sizes: dict[str, tuple[int, int]] = {}  # bytes, and "<" among them
         self._waiting_for: dict[str, set[str]] = {}  # declared, not all parts declared yet
         self._needed_by: dict[str, list[str]] = {}
-        self._sizes: dict[str, int] = {}  # fully expanded
+        self._sizes: dict[str, tuple[int, int]] = {}  # the same fully expanded
         self._levels: dict[str, int] = {}
         self.total = 0  # bytes that all references of entities known so far expand to
+        self.marks = 0  # "<" among them
+        self._defaults: Counter[str] = Counter()  # attributes that elements have by default
 
     def declare(self, name: str, value: str, line: int, column: int) -> None:
         """An internal entity with its replacement text (character references resolved).
@@ -213,7 +217,9 @@ class EntityBudget:
             if match[1] not in {None, *_PREDEFINED}
         )
         self._values[name] = parts
-        self._own_sizes[name] = len(value.encode())
+        self._own_sizes[name] = len(value.encode()), value.count("<")
+        if not _ODD_IN_ENTITIES.search(value):
+            self._plain[name] = value
         self._waiting_for[name] = {part for part in parts if part not in self._sizes}
         for part in self._waiting_for[name]:
             self._needed_by.setdefault(part, []).append(name)
@@ -223,9 +229,41 @@ class EntityBudget:
         """An external or unparsed entity; the parser refuses a reference to it by itself."""
         if name not in self._values:
             self._values[name] = Counter()
-            self._own_sizes[name] = 0
+            self._own_sizes[name] = 0, 0
             self._waiting_for[name] = set()
             self._settle(name, line, column)
+
+    def declare_default(self, element: str, line: int, column: int) -> None:
+        """An attribute that elements of this name have by default."""
+        self._defaults[element] += 1
+        most = self._limits.attributes_max
+        if self._defaults[element] > most:
+            reason = f"{shown(element)} has more than {most} attributes by default"
+            raise MessageRefused("too-many-attributes", reason, line, column)
+
+    def with_texts(self, text: str) -> str:
+        """The text with entities in place of references, where these are nothing but text."""
+        if not self._counts:
+            return text
+        return _REFERENCES.sub(lambda found: self._plain.get(found[1], found[0]), text)
+
+    def check_defaults(self, line: int, column: int) -> None:
+        """Refuse more attributes by default than a message may have, by its start tags, wherever
+        these stand; MessageRefused ``too-many-attributes``."""
+        if not self._defaults:
+            return
+        tags = Counter(_TAGS.findall(self._text))
+        total = sum(tags[element] * count for element, count in self._defaults.items())
+        total += self.marks * max(self._defaults.values())
+        most = self._limits.default_attributes_max
+        if total > most:
+            raise MessageRefused(
+                "too-many-attributes",
+                f"the DOCTYPE gives the elements of the message {total} attributes by default; at "
+                f"most {most} are allowed",
+                line,
+                column,
+            )
 
     def close(self) -> None:
         """The DOCTYPE has ended: every reference must have been settled."""
@@ -241,10 +279,11 @@ class EntityBudget:
             if current in self._sizes or self._waiting_for[current]:
                 continue
             parts = self._values[current]
-            size = self._own_sizes[current] + sum(
-                self._sizes[part] * count for part, count in parts.items()
-            )
-            self._sizes[current] = size
+            size, marks = self._own_sizes[current]
+            for part, count in parts.items():
+                size += self._sizes[part][0] * count
+                marks += self._sizes[part][1] * count
+            self._sizes[current] = size, marks
             self._levels[current] = 1 + max((self._levels[part] for part in parts), default=0)
             self._charge(current, line, column)
             for dependent in self._needed_by.pop(current, ()):
@@ -252,21 +291,23 @@ class EntityBudget:
                 ready.append(dependent)
 
     def _charge(self, name: str, line: int, column: int) -> None:
-        count = self._counts[name]
-        self.total += self._sizes[name] * count
-        if self._sizes[name] > self._expansion_max or self.total > self._expansion_max:
-            raise MessageRefused(
-                "entity-expansion",
-                f"entity &{name}; expands to {self._sizes[name]} bytes and is referenced {count} "
-                f"times in the message; at most {self._expansion_max} bytes may come of entities",
-                line,
-                column,
-            )
-        if self._levels[name] > self._depth_max:
+        count, limits = self._counts[name], self._limits
+        size, marks = self._sizes[name]
+        self.total += size * count
+        self.marks += marks * count
+        told = f"entity &{name}; is referenced {count} times in the message and expands to"
+        for has, total, most, what in (
+            (size, self.total, limits.expansion_max, "bytes"),
+            (marks, self.marks, limits.entity_marks_max, "marks of tags (<)"),
+        ):
+            if max(has, total) > most:
+                reason = f"{told} {has} {what}; at most {most} of all entities are allowed"
+                raise MessageRefused("entity-expansion", reason, line, column)
+        if self._levels[name] > limits.depth_max:
             raise MessageRefused(
                 "too-deep",
                 f"entity &{name}; nests entities {self._levels[name]} deep; "
-                f"at most {self._depth_max} are allowed",
+                f"at most {limits.depth_max} are allowed",
                 line,
                 column,
             )
@@ -316,6 +357,11 @@ _EXPAT_CODES = {
         (pyexpat.errors.XML_ERROR_UNBOUND_PREFIX, "undeclared-prefix"),
     )
 }
+_PIECE = 1024  # bytes of a document that expat is given at once until its DOCTYPE is over
+_LOOK_AHEAD = 1_024  # elements of which Python hears before expat goes through the whole document
+# Before a DOCTYPE.
+_MISCELLANEOUS = re.compile(r"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+_ODD_IN_ENTITIES = re.compile("[<&>\t\r\n\"']")  # of which more may become than the text it is
 _AMPLIFICATION_LIMIT_BREACH = 43  # expat 2.4; not among pyexpat's names in Python 3.11
 
 
@@ -330,8 +376,15 @@ def parse_text(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementSt
         raise MessageRefused(
             "too-large", f"the message has {len(data)} bytes; at most {limits.bytes_max} allowed"
         )
-    stream = scan(data, limits) if AVAILABLE else None
-    return stream or parse_with_expat(data, limits)
+    if not AVAILABLE:
+        return parse_with_expat(data, limits)
+    stream = scan(data, limits)
+    if stream is not None:
+        return stream
+    parser = _TextParser(data, limits)
+    ordinary = parser.ordinary()
+    stream = None if ordinary is None else scan(ordinary, limits)
+    return parser.parse() if stream is None else stream
 
 
 def parse_with_expat(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream:
@@ -359,7 +412,10 @@ class _TextParser:
         self._declarations: list[tuple[str, str]] = []  # of the next start tag
         self._attributes_total = 0
         self._declaration_bytes = 0
-        self._doctype_start = 0
+        self._fed = 0  # bytes that expat has
+        self._doctype_start = self._doctype_end = 0
+        self._in_doctype = self._is_past_prolog = False
+        self._has_types = False  # of attributes
         self._budget: EntityBudget | None = None
 
         parser = self._parser = pyexpat.ParserCreate(self._encoding, _SEPARATOR)
@@ -385,17 +441,71 @@ class _TextParser:
         self._hear_comments(True)
 
     def parse(self) -> ElementStream:
+        self._read_prolog()
+        self._feed(len(self._data) - self._fed, True)
+        stream = self._builder.finish()
+        self._check_expansion(stream.written_size())
+        return stream
+
+    def ordinary(self) -> bytes | None:
+        """The same document in UTF-8, without its DOCTYPE, and with their texts in place of
+        references to entities; None where it has attribute types, is damaged, or is that already.
+        """
+        self._read_prolog()
+        is_utf_16 = self._data.startswith(_IN_UTF_16)
+        if self._has_types or not (self._budget or self._encoding or is_utf_16):
+            return None
+        codec = _codec(self._data, self._encoding)
         try:
-            self._parser.Parse(self._data, True)
+            head = self._data[: self._doctype_end].decode(codec).removeprefix("\ufeff")
+            rest = self._data[self._doctype_end :].decode(codec).removeprefix("\ufeff")
+        except UnicodeDecodeError:
+            return None
+        if self._budget is not None:
+            head = head[: cast("re.Match[str]", _MISCELLANEOUS.match(head)).end()]
+            rest = self._budget.with_texts(rest)
+        document = (head + rest).encode()
+        declared = _DECLARATION.match(document)
+        if declared is None:
+            return document
+        if is_utf_16 and not _UTF_16.fullmatch(declared[1].decode()):
+            return None  # which is refused
+        return document[: declared.start(1)] + UTF_8.encode() + document[declared.end(1) :]
+
+    def _read_prolog(self) -> None:
+        """In small pieces, as expat goes on to the end of a piece when its DOCTYPE is refused; in
+        larger ones where a piece ends no token."""
+        if not (b"<!DOCTYPE" in self._data or self._data.startswith(_IN_UTF_16)):
+            return
+        size, place = _PIECE, -1
+        while not self._is_past_prolog and self._fed < len(self._data):
+            self._feed(size, False)
+            if self._in_doctype:
+                self._check_doctype_size()
+            size = _PIECE if self._parser.CurrentByteIndex > place else 2 * size
+            place = self._parser.CurrentByteIndex
+
+    def _feed(self, size: int, is_last: bool) -> None:
+        piece = self._data[self._fed : self._fed + size]
+        self._fed += len(piece)
+        try:
+            self._parser.Parse(piece, is_last)
         except pyexpat.ExpatError as error:
             self._refuse_as_expat(error)
         except (ValueError, LookupError) as error:  # from the table of a declared encoding
             self._refuse(
                 "unknown-encoding", f"encoding {shown(str(self._encoding))} is not read: {error}"
             )
-        stream = self._builder.finish()
-        self._check_expansion(stream.written_size())
-        return stream
+
+    def _look_ahead(self) -> None:
+        """Refuse what is not well-formed before Python hears of all elements."""
+        parser = pyexpat.ParserCreate(self._encoding, _SEPARATOR)
+        parser.SetParamEntityParsing(pyexpat.XML_PARAM_ENTITY_PARSING_ALWAYS)
+        parser.ExternalEntityRefHandler = self._external_entity
+        try:
+            parser.Parse(self._data, True)
+        except pyexpat.ExpatError as error:
+            self._refuse_as_expat(error)
 
     def _decoded(self, data: bytes) -> bytes:
         """The document in UTF-8, if expat cannot read what it is written in."""
@@ -432,10 +542,9 @@ class _TextParser:
     ) -> None:
         self._hear_comments(False)  # those of the DTD are not part of the document
         start = self._doctype_start = self._parser.CurrentByteIndex
-        line, column = self._position()
-        limits = self._limits
+        self._in_doctype = True
         text = self._data[start:].decode(_codec(self._data, self._encoding), "replace")
-        self._budget = EntityBudget(text, line, column, limits.expansion_max, limits.depth_max)
+        self._budget = EntityBudget(text, *self._position(), self._limits)
 
     def _entity_declaration(
         self,
@@ -456,14 +565,24 @@ class _TextParser:
         else:
             self._budget.declare(name, value, *self._position())
 
-    def _attribute_list_declaration(self, *_: object) -> None:
+    def _attribute_list_declaration(
+        self, element: str, _name: str, _type: str, default: str | None, _required: int
+    ) -> None:
         self._check_doctype_size()
+        self._has_types = True
+        if default is not None:
+            assert self._budget is not None
+            self._budget.declare_default(element, *self._position())
 
     def _end_doctype(self) -> None:
         self._check_doctype_size()
         assert self._budget is not None
         self._budget.close()
-        self._budget = None
+        self._budget.check_defaults(*self._position())
+        self._in_doctype, self._is_past_prolog = False, True
+        self._doctype_end = self._parser.CurrentByteIndex + len(
+            ">".encode(_codec(self._data, self._encoding))
+        )
         self._hear_comments(True)
 
     def _external_entity(
@@ -489,9 +608,17 @@ class _TextParser:
             )
         self._declaration_bytes += size
         self._declarations.append((prefix or "", namespace or ""))
+        if len(self._declarations) > self._limits.attributes_max:
+            self._refuse(
+                "too-many-attributes",
+                f"an element has more than {self._limits.attributes_max} namespace declarations",
+            )
 
     def _start_element(self, raw_name: str, raw_attributes: list[str]) -> None:
         builder, limits, names = self._builder, self._limits, self._names
+        self._is_past_prolog = True
+        if builder.element_count == _LOOK_AHEAD:
+            self._look_ahead()
         attributes = [
             (names.get(raw) or self._new_name(raw), value)
             for raw, value in zip(raw_attributes[::2], raw_attributes[1::2], strict=True)

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
 from typing import Any
 
 from formats.errors import MessageRefused
 from formats.graph.graph_limits import GraphLimits
+from formats.graph.nesting import JSON_STRINGS, check_nesting
 
 # No IRI of a message begins so; one that was relative does, and is refused.
 RELATIVE_BASE = "onyx-relative://nothing/"
 
 _CONTEXT = "@context"
 _SHORT = 4096  # bytes in which no harm can be done by one context
-# Every string; one that is not closed goes on to the end.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_DEEPER = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed numbers
 _CONTEXT_MEMBER = re.compile(
     b'"'
     + b"".join(b"(?:%c|\\\\u00(?i:%02x))" % (byte, byte) for byte in _CONTEXT.encode())
@@ -39,7 +34,8 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
     """Refuse what is longer or deeper, or has more contexts, than the limits allow, before it is
     read.
 
-    Raises MessageRefused (``too-large``, ``too-deep``, ``too-many-contexts``).
+    Raises MessageRefused (``too-large``, ``too-deep``, ``too-many-triples``,
+    ``too-many-contexts``).
     """
     if len(data) > limits.json_bytes_max:
         raise MessageRefused(
@@ -55,9 +51,10 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
         raise MessageRefused(
             "too-many-contexts", f"{contexts} contexts; at most {limits.json_contexts_max} allowed"
         )
-    steps = array("b", _STRING.sub(b"", data).translate(_DEEPER, _NO_BRACKETS))
-    if max(accumulate(steps), default=0) > limits.json_depth_max:
-        raise MessageRefused("too-deep", f"nested more than {limits.json_depth_max} levels deep")
+    bare = check_nesting(data, JSON_STRINGS, limits.depth_max)
+    values, most = bare.count(b",") + bare.count(b"{"), max(limits.json_values_max, len(data) // 10)
+    if values > most:
+        raise MessageRefused("too-many-triples", f"{values} values; at most {most} allowed")
     if several or (contexts and len(data) > _SHORT):
         _check_contexts(data, limits)
 
@@ -77,19 +74,17 @@ def _check_contexts(data: bytes, limits: GraphLimits) -> None:
         return value
 
     _read(data, "malformed", met)
-    within: dict[int, dict[str, Any]] = {}  # the objects in contexts, by their identities
+    within: list[dict[str, Any]] = []
     while found:
         value = found.pop()
         if isinstance(value, list):
             found += value
-        elif isinstance(value, dict) and id(value) not in within:
-            within[id(value)] = value
-            found += value.values()
-    for context in within.values():
-        _check_chains(context, limits.json_depth_max)
-    contexts, terms = len(within), sum(map(len, within.values()))
-    scoped = any(_CONTEXT in context for context in within.values())
-    work = (terms + 1) * max(contexts, objects if scoped else 0)
+        elif isinstance(value, dict):
+            _check_chains(value, limits.depth_max)
+            within.append(value)
+    contexts, terms = len(within), sum(map(len, within))
+    said = (each for context in within for each in context.values() if isinstance(each, dict))
+    work = (terms + 1) * max(contexts, objects if any(_CONTEXT in each for each in said) else 0)
     if work > limits.json_context_work_max:
         raise MessageRefused(
             "too-many-contexts", f"contexts of {terms} terms are to be copied too often"

@@ -13,7 +13,7 @@ from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
 from formats.graph import striped
-from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits, refuse_nodes
 from formats.graph.literal_forms import NO_VALUE, derived_value, is_seconds, value_kind
 from formats.graph.oxigraph_faults import refusal_of
 from formats.graph.property_names import property_name
@@ -39,7 +39,7 @@ def plain_stripes(
     """The striped form of a graph as bytes.  Raises MessageRefused as the compiled reader does, if
     not always with the same code."""
     groups: dict[_Group, dict[tuple[str, _Term], None]] = {}
-    count = 0
+    count, blanks = 0, set[BlankNode]()
     try:
         for quad in pyoxigraph.parse(data, kind, base_iri=base):
             count += 1
@@ -51,6 +51,9 @@ def plain_stripes(
             graph = quad.graph_name
             if not isinstance(graph, DefaultGraph):
                 _taken(graph, limits)
+            blanks.update(each for each in (subject, thing, graph) if isinstance(each, BlankNode))
+            if len(blanks) > limits.blank_nodes_max:
+                refuse_nodes(limits.blank_nodes_max)
             assert not isinstance(subject, Literal)
             said = groups.setdefault((graph, subject), {})
             said[_taken(quad.predicate, limits).value, thing] = None
@@ -71,7 +74,8 @@ def plain_graph_of_document(
     closure: Closure | None = None,
 ) -> ElementStream:
     """The striped graph of an RDF/XML document; MessageRefused where it means none."""
-    document = to_text(with_texts(stream, limits.literal_bytes_max))
+    limits = limits.of(len(stream) // 4)
+    document = to_text(with_texts(stream, limits))
     try:
         return plain_stripes(document, pyoxigraph.RdfFormat.RDF_XML, limits, base or None, closure)
     except MessageRefused as refusal:

@@ -13,6 +13,7 @@ from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph import json_ld
 from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.nesting import TURTLE_TERMS, check_nesting
 from formats.graph.plain_striping import plain_stripes
 from formats.graph.rdf_xml_places import with_place
 from formats.graph.striped import Closure
@@ -58,13 +59,14 @@ def read_graph(
             return graph_of_document(document, limits, base or "", closure)
         except MessageRefused as refusal:
             raise with_place(refusal, data) from None
-    data = data.removeprefix(BOM_UTF8)
+    data, limits = data.removeprefix(BOM_UTF8), limits.of(len(data) // 64)
     if not AVAILABLE:
         return _plain_graph(data, syntax, limits, context, closure, base)
     builder = GraphBuilder(limits)
     if syntax is GraphSyntax.JSON_LD:
         builder = _json_ld(data, limits, context, base)
     elif not striping.scan(data, syntax, builder):  # which takes no relative IRI
+        check_nesting(data, TURTLE_TERMS, limits.depth_max)
         builder = GraphBuilder(limits)
         oxigraph.add_triples(builder, data, syntax, base)
     return builder.finish(closure)
@@ -82,6 +84,8 @@ def _plain_graph(
     if syntax is GraphSyntax.JSON_LD:
         data = _checked_json_ld(data, limits, context)
         base = base or json_ld.RELATIVE_BASE
+    else:
+        check_nesting(data, TURTLE_TERMS, limits.depth_max)
     stream = plain_stripes(data, FORMATS[syntax], limits, base, closure)
     if base == json_ld.RELATIVE_BASE and base.encode() in stream.attribute_values:
         raise _relative_iri()
@@ -107,10 +111,8 @@ def _json_ld(
     data: bytes, limits: GraphLimits, context: bytes | None, base: str | None
 ) -> GraphBuilder:
     data = _checked_json_ld(data, limits, context)
-    builder, base = GraphBuilder(limits), base or json_ld.RELATIVE_BASE
-    if not oxigraph.scan_json_ld(builder, data, base):
-        builder = GraphBuilder(limits)
-        oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base)
+    builder = GraphBuilder(limits)
+    oxigraph.add_triples(builder, data, GraphSyntax.JSON_LD, base or json_ld.RELATIVE_BASE)
     if builder.terms.has_iri_below(json_ld.RELATIVE_BASE.encode()):
         raise _relative_iri()
     return builder

@@ -18,7 +18,9 @@ from formats.characters import is_colonless_name, is_utf_8
 from formats.element_stream import ElementStream
 from formats.errors import MessageRefused
 from formats.graph import literal_forms, striped
-from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS, GraphLimits
+from formats.graph.graph_limits import (
+    DEFAULT_GRAPH_LIMITS, GraphLimits, refuse_markup, refuse_nodes,
+)
 from formats.graph.iris import find_bad_character, has_scheme, resolve, without_fragment
 from formats.graph.literal_forms import (
     DATE,
@@ -169,7 +171,7 @@ cdef class Terms:
     """
 
     cdef readonly list values, extras
-    cdef int _count
+    cdef int _count, _blank_count, _blanks_max
     cdef int[::1] _rows
     cdef Py_ssize_t _iri_bytes_max, _literal_bytes_max
     cdef bint _is_xml
@@ -178,7 +180,8 @@ cdef class Terms:
     def __init__(self, limits: GraphLimits) -> None:
         self.values: list[bytes] = []
         self.extras: list[bytes] = []
-        self._count = 0
+        self._count = self._blank_count = 0
+        self._blanks_max = limits.blank_nodes_max
         self._rows = array("i", bytes(4 * TERM_WIDTH * _ROOM))
         self._iri_bytes_max = limits.iri_bytes_max
         self._literal_bytes_max = limits.literal_bytes_max
@@ -231,13 +234,18 @@ cdef class Terms:
         """The number of the blank node that has a label in this message."""
         found = self._blanks.get(label)
         if found is None:
-            found = self._new(BLANK, label, NO_TERM, NO_VALUE, b"")
-            self._blanks[label] = found
+            found = self._blanks[label] = self._new_blank(label)
         return found
 
     cpdef int new_blank(self) except -1:
         """The number of a blank node that has no label."""
-        return self._new(BLANK, b"", NO_TERM, NO_VALUE, b"")
+        return self._new_blank(b"")
+
+    cdef int _new_blank(self, bytes label) except -1:
+        self._blank_count += 1
+        if self._blank_count > self._blanks_max:
+            refuse_nodes(self._blanks_max)
+        return self._new(BLANK, label, NO_TERM, NO_VALUE, b"")
 
     cpdef int string(self, bytes value) except -1:
         """The number of an xsd:string."""
@@ -401,7 +409,7 @@ cdef class StripedWriter:
     cdef Terms _terms
     cdef object _limits
     cdef ColumnWriter _out
-    cdef Py_ssize_t _written
+    cdef Py_ssize_t _written, _names_max
     cdef int _blanks
     cdef int[::1] _own
     cdef dict _namespaces
@@ -410,6 +418,7 @@ cdef class StripedWriter:
     def __init__(self, terms: Terms, limits: GraphLimits) -> None:
         self._terms = terms
         self._limits = limits
+        self._names_max = limits.message.names_max
         self._names: list[QualifiedName] = []
         self._name_sizes: list[int] = []
         self._own = _NOTHING * OWN_NAMES
@@ -539,6 +548,10 @@ cdef class StripedWriter:
         return number
 
     cdef int _new_name(self, name, int size) except -1:
+        if len(self._names) == self._names_max:
+            raise MessageRefused(
+                "too-many-names", f"more than {self._names_max} properties, names of elements"
+            )
         self._names.append(name)
         self._name_sizes.append(size)
         return len(self._names) - 1
@@ -575,10 +588,6 @@ cdef class StripedWriter:
 
     cdef _check_written(self):
         limits = self._limits.message
-        if len(self._names) > limits.names_max:
-            raise MessageRefused(
-                "too-many-names", f"more than {limits.names_max} properties, names of elements"
-            )
         self._written += 2 * self._out.attributes + len(striped.GRAPH_NAMESPACE)
         if self._written > limits.expansion_max:
             refuse_expansion(limits)
@@ -1335,6 +1344,7 @@ def graph_of_document(
     document: ``rdf-syntax``, ``duplicate-id``, ``relative-iri``, ``bad-iri``, ``bad-language``;
     and with the codes of the limits.
     """
+    limits = limits.of(len(stream) // 4)
     builder = GraphBuilder(limits)
     RdfXmlReader(stream, builder, base.encode(), limits).read()
     return builder.finish(closure)
@@ -1348,7 +1358,7 @@ cdef class RdfXmlReader:
     cdef GraphBuilder _out
     cdef Terms _terms
     cdef RdfAttributes _attributes
-    cdef Py_ssize_t _literal_bytes_max
+    cdef Py_ssize_t _literal_bytes_max, _markup_max, _markup_left
     cdef int[::1] _given
     cdef const int[::1] _element_name, _element_end, _attribute_name
     cdef const unsigned char[::1] _content_kind
@@ -1368,6 +1378,7 @@ cdef class RdfXmlReader:
         self._terms = builder.terms
         self._terms.trust_characters()
         self._literal_bytes_max = limits.literal_bytes_max
+        self._markup_max = self._markup_left = limits.markup_max
         self._attributes = RdfAttributes(stream, base)
         self._given = self._attributes.given
         self._element_name = stream.element_name
@@ -1513,12 +1524,19 @@ cdef class RdfXmlReader:
             self._last_cell[self._top] = _NONE
         else:
             # Whatever else it says is read as "Literal".
-            value = xml_literal(self._stream, element, self._literal_bytes_max)
+            value = self._markup(element)
             literal = self._terms.literal(value, self._rdf_term(b"XMLLiteral"))
             self._add(subject, property_term, literal, statement)
             self._content = max(self._content, self._stream.content_within(element).stop)
             return self._element_end[element]
         return element + 1
+
+    cdef bytes _markup(self, int element):
+        """The canonical form of what an element contains."""
+        self._markup_left -= self._element_end[element] - element - 1
+        if self._markup_left < 0:
+            refuse_markup(self._markup_max)
+        return xml_literal(self._stream, element, self._literal_bytes_max)
 
     cdef int _object_of_leaf(self, int element) except -1:
         """The object of a property element that contains no element."""
@@ -2061,17 +2079,24 @@ def scan(data: bytes, syntax: GraphSyntax, builder: GraphBuilder) -> bool:
     return TurtleScanner(data, syntax, builder).scan()
 
 
+def scan_lines(data: bytes, builder: GraphBuilder) -> int:
+    """Add the triples of N-Quads up to the first line that is not ordinary: where that begins."""
+    scanner = TurtleScanner(data, GraphSyntax.N_QUADS, builder)
+    return len(data) if scanner.scan() else scanner.line
+
+
 @cython.final
 cdef class TurtleScanner(TurtleTerms):
     """One scan."""
 
+    cdef readonly int line  # of lines, where the last one begins
     cdef int _depth, _graph, _type, _first, _rest, _nil
     cdef bint _named
     cdef GraphBuilder _builder
 
     def __init__(self, data: bytes, syntax: GraphSyntax, builder: GraphBuilder) -> None:
         super().__init__(data, builder.terms, syntax in _IN_LINES)
-        self._depth = 0
+        self._depth = self.line = 0
         self._graph = NO_TERM
         self._named = syntax in _NAMED
         self._builder = builder
@@ -2102,6 +2127,7 @@ cdef class TurtleScanner(TurtleTerms):
             self._skip_space()
             if self._at == self._end:
                 return True
+            self.line = self._at
             subject = self._read_node()
             if subject < 0:
                 return False

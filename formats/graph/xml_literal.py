@@ -15,6 +15,7 @@ from __future__ import annotations
 from formats.element_stream import ContentKind, ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
+from formats.graph.graph_limits import GraphLimits, refuse_markup
 from formats.graph.vocabulary import RDF
 from formats.names import QualifiedName
 
@@ -49,11 +50,12 @@ def xml_literal(stream: ElementStream, element: int, bytes_max: int) -> bytes:
     return b"".join(writer.parts)
 
 
-def with_texts(stream: ElementStream, bytes_max: int) -> ElementStream:
+def with_texts(stream: ElementStream, limits: GraphLimits) -> ElementStream:
     """An RDF/XML document whose XML literals are texts of that datatype, for a processor that does
     not write them in canonical form.  Comments and instructions, which mean nothing, go."""
     out = ElementStreamBuilder()
     lineage = [-1]
+    markup = 0
 
     def close_down_to(parent: int) -> None:
         while lineage[-1] != parent:
@@ -87,7 +89,10 @@ def with_texts(stream: ElementStream, bytes_max: int) -> ElementStream:
         )
         lineage.append(element)
         if is_literal:
-            out.text(xml_literal(stream, element, bytes_max).decode())
+            markup += stream.element_end[element] - element - 1
+            if markup > limits.markup_max:
+                refuse_markup(limits.markup_max)
+            out.text(xml_literal(stream, element, limits.literal_bytes_max).decode())
             piece = stream.content_within(element).stop
             element = stream.element_end[element]
         else:

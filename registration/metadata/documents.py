@@ -33,7 +33,8 @@ DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
 BLANK = "#_:"
 """Between the URI of a document and the place of a blank node in it."""
 
-_LIMITS = GraphLimits(json_bytes_max=DOCUMENT_BYTES_MAX)  # any message may be as large
+# As much as any message may have, and nobody else waits.
+_LIMITS = GraphLimits(json_bytes_max=DOCUMENT_BYTES_MAX, blank_nodes_max=200_000)
 _DOCUMENT_URI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\#]*')
 _KNOWN_MAX = 8_192
 _STRING, _BOOLEAN = XSD + "string", XSD + "boolean"

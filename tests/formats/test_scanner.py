@@ -292,6 +292,7 @@ def test_more_names_than_the_table_holds() -> None:
     everything = b"<a>%s</a>" % b"".join(several)
     half = b"<a>%s</a>" % b"".join(several[: NAMES_MAX // 2 - 2])
     other = half.replace(b"n", b"m")
+    limits = MessageLimits(names_max=2 * NAMES_MAX)
     for data, expected in (
         (half, "taken"),
         (other, "taken"),
@@ -300,7 +301,7 @@ def test_more_names_than_the_table_holds() -> None:
         (everything, "given back"),
         (ORDINARY[12], "taken"),
     ):
-        assert outcome(data) == expected
+        assert outcome(data, limits) == expected
 
 
 def test_a_look_up_of_names_that_collide_is_bounded() -> None:

@@ -9,6 +9,7 @@ import pyoxigraph
 import pytest
 
 from formats import GraphLimits, GraphSyntax, MessageLimits, MessageRefused, read_graph, to_text
+from formats.graph.graph_limits import DEFAULT_GRAPH_LIMITS
 from formats.graph.syntaxes import by_file_name, by_media_type
 from tests.formats.graph.support import RDF_DATA, canonical, canonical_stream
 
@@ -284,13 +285,15 @@ def test_an_iri_of_json_ld_that_is_too_long_is_refused_without_a_place() -> None
     assert (said.code, said.line) == ("iri-too-long", 0)
 
 
-def test_deep_collections_are_only_many_triples() -> None:
-    depth = 50_000
-    data = b"<http://e/a> <http://e/p> " + b"(" * depth + b")" * depth + b" ."
-    stream = read_graph(data, GraphSyntax.TURTLE)
-    assert len(stream) == 2 + 1 + 3 * (depth - 1)
-    unclosed = refusal(b"<http://e/a> <http://e/p> " + b"[ <http://e/p> " * depth)
-    assert unclosed.code == "malformed"
+def test_a_bracket_too_many_is_refused_with_its_place() -> None:
+    most = DEFAULT_GRAPH_LIMITS.depth_max
+    for begin, end in ((b"(", b")"), (b"[ <http://e/p> ", b"]")):
+        graph = b"<http://e/a> <http://e/p>\n"
+        stream = read_graph(graph + begin * most + b"1" + end * most + b" .", GraphSyntax.TURTLE)
+        assert len(stream) > most
+        said = refusal(graph + b"'(' , " * 100 + begin * 50_000)
+        assert (said.code, said.line) == ("too-deep", 2)
+        assert said.column == 1 + 600 + most * len(begin)
 
 
 def test_a_source_gives_the_context_of_its_messages() -> None:
@@ -342,12 +345,12 @@ TERMS = many(b'"k%d": "http://e/k"', 5_000)
         # It killed the process: each term of a chain was one more call.
         (
             b'{"@context": {%s "a9": 1}}'
-            % b"".join(b'"a%d": "a%d:x",' % (n, n + 1) for n in range(10, 9_000)),
+            % b"".join(b'"a%d": "a%d:x",' % (n, n + 1) for n in range(10, 7_000)),
             "too-deep",
         ),
         (
             b'{"@context": {%s "a9": 1}}'
-            % b"".join(b'"a%d": {"@id": "a%d"},' % (n, n - 1) for n in range(10, 9_000)),
+            % b"".join(b'"a%d": {"@id": "a%d"},' % (n, n - 1) for n in range(10, 7_000)),
             "too-deep",
         ),
     ],
