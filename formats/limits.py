@@ -34,7 +34,7 @@ class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
     entity_marks_max: Count = 4_000
     """`<` that the message has of internal entities, as often as these are referred to
     (`entity-expansion`)"""
-    names_max: Count = 4_000
+    names_max: Count = 2_500
     """distinct names in the message (`too-many-names`)"""
     name_bytes_max: Count = 1_024
     """one prefix or local name (`name-too-long`)"""

@@ -619,11 +619,7 @@ class _TextParser:
         self._is_past_prolog = True
         if builder.element_count == _LOOK_AHEAD:
             self._look_ahead()
-        attributes = [
-            (names.get(raw) or self._new_name(raw), value)
-            for raw, value in zip(raw_attributes[::2], raw_attributes[1::2], strict=True)
-        ]
-        count = len(attributes) + len(self._declarations)
+        count = len(raw_attributes) // 2 + len(self._declarations)
         self._attributes_total += count
         if builder.depth >= limits.depth_max:
             self._refuse(
@@ -643,6 +639,10 @@ class _TextParser:
                 f"there are more than {limits.attributes_total_max} attributes and namespace "
                 "declarations in the message",
             )
+        attributes = [
+            (names.get(raw) or self._new_name(raw), value)
+            for raw, value in zip(raw_attributes[::2], raw_attributes[1::2], strict=True)
+        ]
         builder.start_element(
             names.get(raw_name) or self._new_name(raw_name), attributes, self._declarations
         )

@@ -97,6 +97,11 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """milliseconds of processor time in a second that a broker spends on the profiles of one user,
     operator or not; of ten seconds they may be spent at once. Who has spent half of that is slowed,
     who has spent all of it loses the profile that took most; see below"""
+    source_processor_ms_s_max: Annotated[int, at("wait", 1, 1_000_000)] = 200
+    """milliseconds of processor time in a second that a broker spends on reading the messages of
+    one principal's sources beyond 1 ms and 0.2 us a byte for each; of ten seconds they may be spent
+    at once. A source that has spent half of that is slowed, one that has spent all is kept out
+    (`too-costly`) until half is there again"""
     profile_length_max: Annotated[int, at("refuse", 1, 256 * KIB)] = 64 * KIB
     """characters in the text of a profile, at most 262 144, which are 262 144 bytes at most; above
     the default only when all processes are of this release"""

@@ -350,6 +350,15 @@ class Budgets(Struct):
         ),
     ] = {}
     slowed: Annotated[list[str], told("Users who have spent half of theirs.")] = []
+    slowed_sources: Annotated[
+        list[str],
+        gauge(
+            "Whose messages take more than their size explains: half is spent.", "slowed_sources"
+        ),
+    ] = []
+    kept_out_sources: Annotated[
+        list[str], gauge("The same where all is spent: they are kept out.", "kept_out_sources")
+    ] = []
 
 
 class RoutingTableFigures(Struct):

@@ -41,7 +41,10 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 def _place_of_depth(data: bytes, depth: int) -> tuple[int, int]:
     """Line and column of the bracket that first nests so deep."""
-    found = list(re.finditer(rb"[\[{(\]})]", data))
-    deep = list(accumulate(1 if each[0] in b"[{(" else -1 for each in found))
-    at = found[deep.index(depth)].start()
+    at = -1
+    for found in re.finditer(rb"[\[{(\]})]", data):
+        depth -= 1 if found[0] in b"[{(" else -1
+        if not depth:
+            at = found.start()
+            break
     return data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)

@@ -31,6 +31,7 @@ from onyx.broker.messages.message_spans import MessageSpans, TellSpan
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.source_announcements import REMOVED
+from onyx.broker.messages.source_costs import TOO_COSTLY
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.packing_parts import PackingParts
@@ -138,6 +139,8 @@ class BrokerCore(Core):
         if flow is not Flow.MESSAGE or role not in ("source", "broker"):
             return True
         local = self.data.local
+        if role == "source" and self.data.costs.is_slowed(name):
+            return False
         if local.waiting_bytes > DEFERRED_BYTES_MAX or (role == "source" and local.undecided[name]):
             return False
         tree = self.control.current_tree if role == "source" else key
@@ -256,6 +259,8 @@ class BrokerCore(Core):
                 "unknown-source",
                 f"{self.identity} is not the root broker of a source {name!r}",
             )
+        elif role == "source" and (why := self.data.costs.bar(arrival.connection, name)):
+            self._links.refuse(arrival.connection, TOO_COSTLY, why)
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
 

@@ -82,6 +82,7 @@ ARCHIVE_HEADING = ("ARCHIVE", "WRITTEN", "LEFT OUT", "WAITING", "FILES", "BYTES"
 
 BEHIND = "who is behind it on a tree waits for it"
 SLOWED = "is slowed, whose profiles have spent half of their processor time"
+COSTLY = "whose messages take more processor time than their size explains"
 INSECURE = "INSECURE: this network runs without TLS; whoever reaches a port of this machine owns it"
 
 
@@ -148,6 +149,10 @@ def _lines(found: Found, statistics: NodeStatistics | RequestFailed | None) -> I
             yield f"{node}: {profile}: {why}"
         for user in statistics.budgets.slowed:
             yield f"{node}: user {user} {SLOWED}"
+        for who in statistics.budgets.slowed_sources:
+            yield f"{node}: {who} is slowed, {COSTLY}"
+        for who in statistics.budgets.kept_out_sources:
+            yield f"{node}: {who} is kept out, {COSTLY}"
 
 
 async def run(arguments: argparse.Namespace) -> int:

@@ -49,6 +49,7 @@ from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.publish_quota import PublishQuota
+from onyx.broker.messages.source_costs import SourceCosts
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.codebook import wire_format_of
@@ -135,12 +136,12 @@ class DataPlane(Part):
             *(self.counted, self._decided, self._latency),
         )
         self.deferred = self.local.waiting  # messages that local profiles have not seen
-        self._published = self._codebook.of_published()
+        self._published = self._codebook.of_published(context.clock)
         self.last_numbers = LastNumbers(context.rows, control.gone_sources)
         self._kind: type[Message] = Message  # of what is handled from the parent
         self.archive = archive
         self.limits = context.limits
-        self.quota = PublishQuota(context)
+        self.quota, self.costs = PublishQuota(context), SourceCosts(context)
         self._room = results_bytes_max(self.limits.link)
         self.validation = MessageValidation(
             *(context, control, self.quota, observers, self.counted, self._open_published)
@@ -172,6 +173,7 @@ class DataPlane(Part):
         key = frame.key if isinstance(frame, PublishOnce) else b""
         if key and self._comes_again(frame.source, key, number):
             return
+        self._published.take_seconds()  # of others
         self.counted.published += 1
         self.counted.sources[frame.source] += 1
         self.counted.source_bytes[frame.source] += len(frame.payload)
@@ -191,6 +193,8 @@ class DataPlane(Part):
             if parcel is not None and parcel.span is not None:
                 parcel.span.end(refused=refusal.code)
             return
+        finally:
+            self.costs.charge(frame.source, len(frame.payload), self._published.take_seconds())
         if key:
             self._keys.note(frame.source, key, number)
         if not self._act(parcel, taken):

@@ -46,6 +46,6 @@ class MessageParts:
         self.parts = (
             data.validation,  # what it takes is flushed with the rest
             keys,  # before what is restored is decided
-            *(data, announcements, archive, ArchiveReads(context, control)),
+            *(data, data.costs, announcements, archive, ArchiveReads(context, control)),
             SourceQuestions(context, control),
         )

@@ -8,6 +8,7 @@ show that it does no more than it must.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 
 from formats import (
@@ -35,17 +36,21 @@ from overlay.statistics import Data
 class Codebook:
     """Reads and writes; ``counted``, with what else counts messages: ``decoded``, ``encoded`` forms
     made of an element stream, ``unpacked`` and ``packed`` payloads, ``graphs_derived`` of RDF/XML.
+    ``take_seconds`` tells how long it has read, of those that are published, since it was asked.
     """
 
     def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
+        self._clock: Callable[[], float] = float  # which stands still
+        self._seconds = 0.0
         self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
         self.counted = Data()
         self.hold_to(taken_limits(self._control.topology.limits))
 
-    def of_published(self) -> Codebook:
+    def of_published(self, clock: Callable[[], float]) -> Codebook:
         """The same for messages that no root broker has taken yet, and counted together."""
         other = copy(self)
+        other._clock = clock
         other.hold_to(self._control.topology.limits.message)
         return other
 
@@ -53,11 +58,19 @@ class Codebook:
         """From now on."""
         self._limits, self._graph_limits = limits, GraphLimits(limits)
 
+    def take_seconds(self) -> float:
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
         self.counted.decoded += 1
         words = self._control.words_of(source) if takes_words(wire_format) else ONLY_EMPTY
-        return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
+        begun = self._clock()
+        try:
+            return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
+        finally:
+            self._seconds += self._clock() - begun
 
     def read_graph(self, tree: str, source: str, media_type: str, payload: bytes) -> ElementStream:
         """A graph as it was published, striped, and closed by the taxonomies of the tree.
@@ -66,18 +79,25 @@ class Codebook:
         """
         self.counted.decoded += 1
         closure, base = self._closure(tree), self._base(source)
-        return read_publication(payload, media_type, self._limits, closure, base)
+        begun = self._clock()
+        try:
+            return read_publication(payload, media_type, self._limits, closure, base)
+        finally:
+            self._seconds += self._clock() - begun
 
     def graph_of(self, tree: str, source: str, document: ElementStream) -> ElementStream:
         """The graph of RDF/XML, striped, and closed by the taxonomies of the tree; MessageRefused
         where it means none, which is counted as ``no_graph``."""
         self.counted.graphs_derived += 1
+        begun = self._clock()
         try:
             closure = self._closure(tree)
             return graph_of_document(document, self._graph_limits, self._base(source), closure)
         except MessageRefused:
             self.counted.no_graph += 1
             raise
+        finally:
+            self._seconds += self._clock() - begun
 
     def encode(self, source: str, form: WireFormat, stream: ElementStream) -> bytes:
         self.counted.encoded += 1

@@ -103,7 +103,7 @@ class DryRuns:
         self._transformation = query.transformation
         self._formats = packing.formats
         self._codebook = packing.aside
-        self.published = self._codebook.of_published()
+        self.published = self._codebook.of_published(float)
 
     def run(self, frame: Message) -> DryRun:
         """What would be done with a message, were it to come; nothing is sent or counted.

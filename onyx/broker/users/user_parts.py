@@ -27,7 +27,7 @@ from overlay.link.frames import Attach, Rejected, Request, Taken
 from overlay.link.part import Part, Taker, takes
 from overlay.link.request_server import RequestRefused, Verb, alone
 from overlay.state_table import StateMachine, StateTable
-from overlay.statistics import BrokerStatistics, Budgets
+from overlay.statistics import BrokerStatistics
 from yfilter.matcher import Matcher
 
 # -------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
 
     def report(self, said: BrokerStatistics) -> None:
         slowed = [user for user, account in self._accounts.items() if account.is_slowed]
-        said.budgets = Budgets(self._profiles.suspended, slowed)
+        said.budgets.suspended, said.budgets.slowed = self._profiles.suspended, slowed
 
     # --- helpers --------------------------------------------------------------------------
 

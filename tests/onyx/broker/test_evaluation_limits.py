@@ -125,7 +125,7 @@ def test_what_is_cheap_is_charged_as_well_when_there_is_much_of_it(
 ) -> None:
     """Nobody looks at the clock for any of it: what it comes to is estimated."""
     monkeypatch.setattr(user_budgets, "BURST_SECONDS", 0.05)
-    setting, source = published(text, "//nothing")
+    setting, source = hosting(Ticking(), text, "//nothing")
     taker = setting.beside.subscriber("p0")
     for _ in range(40):
         publish(source, *[MESSAGE] * 20)
