@@ -5,6 +5,7 @@ of NameTable and NamespaceScope.  StreamSelection cuts a message for several lin
 SubtreeWriter writes elements as XML.
 """
 
+import pyexpat
 import string
 from array import array
 from bisect import bisect_left
@@ -492,6 +493,8 @@ cdef class NameTable:
             return found
         if prefix.startswith(b"xml") or namespace in _RESERVED_NAMESPACES:
             return UNKNOWN
+        if not prefix.isascii() and not _is_name(prefix):
+            return UNKNOWN
         if len(self._declarations) == BINDINGS_MAX:
             self.worn = True
             return UNKNOWN
@@ -631,7 +634,10 @@ cdef class NameTable:
             self.worn = True
             return UNKNOWN
         prefix, namespace = self._declarations[binding]
-        local = data[colon + 1 : end].decode()
+        written: bytes = data[colon + 1 : end]
+        if not written.isascii() and not _is_name(written):
+            return UNKNOWN
+        local = written.decode()
         self._names.append(QualifiedName(prefix, namespace, local))
         self._rows[NAME_WIDTH * name + NAME_MEANING] = self._meanings.setdefault(
             (namespace, local), name
@@ -662,6 +668,16 @@ cdef class NameTable:
         self._binding_ids: dict[tuple[bytes, bytes], int] = {}
 
 
+def _is_name(written: bytes) -> bool:
+    """Whether this, beyond ASCII, is a name without a colon to expat, which has tables of its own;
+    asked once for each name."""
+    try:
+        pyexpat.ParserCreate("utf-8").Parse(b"<" + written + b"/>", True)
+    except pyexpat.ExpatError:
+        return False
+    return True
+
+
 # -------------------------------------------------------------------------------------------------
 # NamespaceScope: which prefix is bound to what at a place in a message.
 #
@@ -675,7 +691,7 @@ cdef enum:
     UNKNOWN = -1
 
 
-SCOPE_MAX = 64  # declarations in scope at a time
+SCOPE_MAX = 256  # declarations in scope at a time
 
 
 @cython.final
@@ -834,6 +850,7 @@ def _byte_kinds() -> bytes:
         (" \t\r\n", SPACE),
         (string.ascii_letters + "_", NAME_START | NAME),
         (string.digits + "-.", NAME),
+        (map(chr, range(0x80, 0x100)), NAME_START | NAME),  # as NameTable has it checked
     ):
         for character in characters:
             kinds[ord(character)] |= are
@@ -857,10 +874,9 @@ cdef bytes BYTE_KINDS = _byte_kinds()
 #
 # Most messages are well-formed UTF-8 with elements, attributes, namespaces, text, CDATA sections,
 # comments and processing instructions.  The scanner reads these in one pass, without a Python
-# object for an element or a value.  Whatever else it meets (a DOCTYPE, another encoding, a name
-# beyond ASCII, anything malformed, in doubt or beyond a limit) it gives back: expat reads the
-# message again (``text``).  So no refusal is the scanner's, and what it accepts is what expat makes
-# of it.
+# object for an element or a value.  Whatever else it meets (a DOCTYPE, another encoding, anything
+# malformed, in doubt or beyond a limit) it gives back: expat reads the message again (``text``).  So
+# no refusal is the scanner's, and what it accepts is what expat makes of it.
 #
 # Each ``_read`` method stands on the first byte of what it reads and leaves ``_at`` behind it; it
 # returns False for "not ordinary".  No method steps over a byte it has not looked at: compiled, the
@@ -1031,7 +1047,8 @@ cdef class Scanner:
         self._out.close_text()
         if not self._read_name() or self._colon > start:
             return False
-        if data[start : self._at].lower() == b"xml":
+        target: bytes = data[start : self._at]
+        if target.lower() == b"xml" or not (target.isascii() or _is_name(target)):
             return False
         self._out.copy_content(data, start, self._at)
         cdef bint spaced = self._skip_space()

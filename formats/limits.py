@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 INTEGER_MAX = 2**31 - 1
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
@@ -34,6 +34,9 @@ class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
     entity_marks_max: Count = 4_000
     """`<` that the message has of internal entities, as often as these are referred to
     (`entity-expansion`)"""
+    odd_elements_max: Count = 10_000
+    """elements of a message whose DOCTYPE declares types or defaults of attributes, or entities
+    with markup, or that is otherwise not for the fast reader (`too-many-elements`)"""
     names_max: Count = 2_500
     """distinct names in the message (`too-many-names`)"""
     name_bytes_max: Count = 1_024
@@ -46,5 +49,20 @@ class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
     """text, attribute values, comments and processing instructions, names and namespaces as often
     as they stand in the message, after expansion of internal entities (`entity-expansion`)"""
 
+    def of(self, size: int) -> MessageLimits:
+        """Those of a message that is published in so many bytes, in whatever form: it may become
+        no more than a text of SPARSE_BYTES, or than eight times as long, could be."""
+        room = max(SPARSE_BYTES, 8 * size)
+        if room >= self.expansion_max:
+            return self
+        return structs.replace(
+            self,
+            bytes_max=min(self.bytes_max, room),
+            elements_max=min(self.elements_max, max(room // 16, 1)),
+            attributes_total_max=min(self.attributes_total_max, max(room // 16, 1)),
+            expansion_max=min(self.expansion_max, room),
+        )
 
+
+SPARSE_BYTES = 256 * 1024
 DEFAULT_LIMITS = MessageLimits()

@@ -32,7 +32,7 @@ from formats.element_stream import ElementStream
 from formats.element_stream_builder import ElementStreamBuilder
 from formats.errors import MessageRefused
 from formats.kernel import AVAILABLE
-from formats.limits import DEFAULT_LIMITS, MessageLimits
+from formats.limits import DEFAULT_LIMITS, INTEGER_MAX, MessageLimits
 from formats.markup import subtree_writer
 from formats.names import QualifiedName
 
@@ -357,6 +357,7 @@ _EXPAT_CODES = {
         (pyexpat.errors.XML_ERROR_UNBOUND_PREFIX, "undeclared-prefix"),
     )
 }
+_ODD = " in a message whose DOCTYPE declares attributes, or that is otherwise not ordinary"
 _PIECE = 1024  # bytes of a document that expat is given at once until its DOCTYPE is over
 _LOOK_AHEAD = 1_024  # elements of which Python hears before expat goes through the whole document
 # Before a DOCTYPE.
@@ -384,7 +385,7 @@ def parse_text(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementSt
     parser = _TextParser(data, limits)
     ordinary = parser.ordinary()
     stream = None if ordinary is None else scan(ordinary, limits)
-    return parser.parse() if stream is None else stream
+    return parser.parse(limits.odd_elements_max) if stream is None else stream
 
 
 def parse_with_expat(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream:
@@ -412,6 +413,7 @@ class _TextParser:
         self._declarations: list[tuple[str, str]] = []  # of the next start tag
         self._attributes_total = 0
         self._declaration_bytes = 0
+        self._elements_max = limits.elements_max
         self._fed = 0  # bytes that expat has
         self._doctype_start = self._doctype_end = 0
         self._in_doctype = self._is_past_prolog = False
@@ -440,7 +442,9 @@ class _TextParser:
         parser.CharacterDataHandler = self._builder.text
         self._hear_comments(True)
 
-    def parse(self) -> ElementStream:
+    def parse(self, elements_max: int = INTEGER_MAX) -> ElementStream:
+        """``elements_max``: beside the limits' own."""
+        self._elements_max = min(elements_max, self._limits.elements_max)
         self._read_prolog()
         self._feed(len(self._data) - self._fed, True)
         stream = self._builder.finish()
@@ -566,10 +570,10 @@ class _TextParser:
             self._budget.declare(name, value, *self._position())
 
     def _attribute_list_declaration(
-        self, element: str, _name: str, _type: str, default: str | None, _required: int
+        self, element: str, _name: str, kind: str, default: str | None, _required: int
     ) -> None:
         self._check_doctype_size()
-        self._has_types = True
+        self._has_types |= kind != "CDATA" or default is not None
         if default is not None:
             assert self._budget is not None
             self._budget.declare_default(element, *self._position())
@@ -625,8 +629,11 @@ class _TextParser:
             self._refuse(
                 "too-deep", f"elements are nested more than {limits.depth_max} levels deep"
             )
-        if builder.element_count >= limits.elements_max:
-            self._refuse("too-many-elements", f"there are more than {limits.elements_max} elements")
+        if builder.element_count >= self._elements_max:
+            beside = "" if self._elements_max == limits.elements_max else _ODD
+            self._refuse(
+                "too-many-elements", f"there are more than {self._elements_max} elements{beside}"
+            )
         if count > limits.attributes_max:
             self._refuse(
                 "too-many-attributes",

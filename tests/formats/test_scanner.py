@@ -27,6 +27,7 @@ CONFORMANCE = os.environ.get("ONYX_XML_CONFORMANCE", "")
 
 ORDINARY = [
     b"<a/>",
+    "<日本 é='x'><?é x?><p:é xmlns:p='u'/><é:b xmlns:é='u'/></日本>".encode(),
     b"<a></a>",
     b'<?xml version="1.0"?>\n<a/>\n',
     b"<?xml  version = '1.0' encoding='utf-8' standalone='yes' ?><a/>",
@@ -45,16 +46,21 @@ ORDINARY = [
     b"<a xmlns='u'><b xmlns='u'/><c xmlns='v'/><b/></a>",
 ]
 EXPATS = [  # well-formed, but not for the scanner
-    "<é/>".encode(),
     b"<!DOCTYPE a><a/>",
     b'<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>',
     b'<?xml version="1.0" encoding="us-ascii"?><a/>',
     "<a/>".encode("utf-16"),
     b"<a xmlns:xml='http://www.w3.org/XML/1998/namespace'/>",
     b"<a>&#00000000000000065;</a>",
-    b"<a>%s</a>" % (b"<b xmlns='u'>" * (SCOPE_MAX + 1) + b"</b>" * (SCOPE_MAX + 1)),
+    b"<a>%s</a>"
+    % (b"<b xmlns='u' xmlns:p='u'>" * (SCOPE_MAX // 2 + 1) + b"</b>" * (SCOPE_MAX // 2 + 1)),
 ]
 MALFORMED = [
+    "<×/>".encode(),
+    "<a ×='x'/>".encode(),
+    "<a xmlns:×='u'/>".encode(),
+    "<a><?× x?></a>".encode(),
+    "<a><\u0d5f/></a>".encode(),
     b"",
     b" ",
     b"x",
@@ -274,7 +280,7 @@ def test_limits(limit: str, enough: int) -> None:
 
 def test_columns_grow_and_are_given_back_after_a_large_message() -> None:
     large = b"<a>%s</a>" % (b"<b c='1'>t<!--c--></b>" * 40_000)
-    for data in (large, ORDINARY[12], large, ORDINARY[12]):
+    for data in (large, ORDINARY[13], large, ORDINARY[13]):
         assert outcome(data) == "taken"
 
 
@@ -299,7 +305,7 @@ def test_more_names_than_the_table_holds() -> None:
         (everything, "given back"),
         (half, "taken"),
         (everything, "given back"),
-        (ORDINARY[12], "taken"),
+        (ORDINARY[13], "taken"),
     ):
         assert outcome(data, limits) == expected
 

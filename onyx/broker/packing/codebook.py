@@ -41,7 +41,7 @@ class Codebook:
 
     def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
         self._clock: Callable[[], float] = float  # which stands still
-        self._seconds = 0.0
+        self._seconds, self._is_published = 0.0, False
         self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
         self.counted = Data()
@@ -50,7 +50,7 @@ class Codebook:
     def of_published(self, clock: Callable[[], float]) -> Codebook:
         """The same for messages that no root broker has taken yet, and counted together."""
         other = copy(self)
-        other._clock = clock
+        other._clock, other._is_published = clock, True
         other.hold_to(self._control.topology.limits.message)
         return other
 
@@ -66,9 +66,11 @@ class Codebook:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
         self.counted.decoded += 1
         words = self._control.words_of(source) if takes_words(wire_format) else ONLY_EMPTY
-        begun = self._clock()
+        limits, begun = self._limits, self._clock()
+        if self._is_published and wire_format is not WireFormat.TEXT:
+            limits = limits.of(len(payload))
         try:
-            return decode(payload, wire_format, self._limits, words, self._trained.lookup(source))
+            return decode(payload, wire_format, limits, words, self._trained.lookup(source))
         finally:
             self._seconds += self._clock() - begun
 
