@@ -27,7 +27,8 @@ from benchmarks.network.subscribers import Subscribers
 from benchmarks.network.takers import compare
 from onyx import Delivery
 from overlay.link.client_connection import ClientLimits
-from tests.onyx.networks import SAFETY_SECONDS, is_running
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import is_running
 
 
 @pytest.fixture(autouse=True)

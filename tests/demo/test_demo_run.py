@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.hanging import SAFETY_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -16,7 +18,7 @@ def run_demo(*options: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
-        timeout=400,
+        timeout=SAFETY_SECONDS,
         check=False,
     )
 

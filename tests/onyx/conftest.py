@@ -11,9 +11,9 @@ import trio
 
 from onyx import RunningNetwork, launch
 from overlay.link.client_connection import ClientLimits
+from tests.hanging import SAFETY_SECONDS
 from tests.issuer import Issuer
 from tests.onyx.networks import (
-    SAFETY_SECONDS,
     RunningProcess,
     is_running,
     small_topology,

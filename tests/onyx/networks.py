@@ -20,8 +20,7 @@ import trio
 from onyx import DataSource, User
 from overlay.topology import Topology, parse_topology
 from tests.forked import sockets_to_templates
-
-SAFETY_SECONDS = 60.0  # a net under every test that waits; none of them should come near it
+from tests.hanging import SAFETY_SECONDS
 
 
 def small_topology(data_directory: Path, brokers: int = 3, *, port: int = 0) -> Topology:

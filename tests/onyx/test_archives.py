@@ -26,7 +26,8 @@ from registration.planner_desk import PlannerDesk, _write_profiles
 from registration.planning.plan_file import from_json
 from registration.spark.backtest_job import BacktestJob, run_backtest
 from registration.spark.inputs import UnreadableData
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess, small_topology_text
 
 MESSAGES = [f'<m n="{n}"><t>text "{n}"\u00e4\n</t></m>'.encode() for n in range(30)]
 

@@ -13,10 +13,10 @@ import trio
 
 from onyx import DataSource, RegistrationClient, User
 from onyx.results import Results
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.networks import RunningProcess, small_topology_text
 
 TEXTS = [f'/planned[@v = "{number}"]' for number in range(12)]
-SAFETY_SECONDS = 300.0  # two cores may be everybody's
 LOOK_SECONDS = 0.2
 
 

@@ -18,7 +18,8 @@ from onyx.registration_client import NetworkClient
 from overlay.link.credentials import Credentials
 from overlay.link.principal import Principal
 from overlay.nodes import Address
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import small_topology
 
 B1 = Principal("broker", "B1")
 

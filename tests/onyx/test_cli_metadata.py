@@ -13,8 +13,9 @@ from pathlib import Path
 from onyx.cli.metadata import _BATCH_BYTES, _length
 from onyx.errors import EXIT_BUSY, EXIT_DATA
 from registration.metadata.provider_reader import BATCH_MAX, portions
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.metadata.test_explanation import DOCUMENT, SCHEMA
-from tests.onyx.metadata.test_metadata_network import ASKED, RULE, SAFETY_SECONDS
+from tests.onyx.metadata.test_metadata_network import ASKED, RULE
 from tests.onyx.test_cli_network import Shell, shell
 from tests.postgres import Postgres
 

@@ -21,7 +21,8 @@ from onyx.positions import PositionFile
 from onyx.publisher_journal import PublisherJournal
 from overlay.link.client_connection import ClientLimits, RemoteError, open_client
 from overlay.link.credentials import Credentials
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess, small_topology_text
 
 
 class Shell:

@@ -16,7 +16,8 @@ from registration.planning.plan import Plan
 from registration.planning.plan_file import plan_id, to_json
 from registration.planning.planner import PlanOptions, make_plan
 from registration.planning.value_loads import LocalPopulation, ProfileNeeds
-from tests.onyx.networks import SAFETY_SECONDS, small_topology_text
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import small_topology_text
 from tests.onyx.test_cli_network import Shell, shell
 
 __all__ = ["shell"]

@@ -22,7 +22,7 @@ from onyx.cli.main import main
 from onyx.errors import EXIT_OK
 from onyx.gateway_child import gateway_lacks
 from onyx.launcher import RunningNetwork
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 
 SMALL = ["--messages", "20", "--bytes", "200", "--profiles", "2", "--changes", "2"]
 LOCAL_PORTS = 7200, 7201, 7300

@@ -16,6 +16,7 @@ from onyx.cli.doctor import gather, write_bundle
 from onyx.doctor import DoctorFinding, Facts, examine
 from onyx.release import DISTRIBUTION
 from overlay.topology import load_topology
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.networks import small_topology
 from tests.onyx.test_contained import FAULT
 from tests.survival.machine import Machine, machines
@@ -23,7 +24,6 @@ from tests.survival.proxy import Proxy
 from tests.survival.separate_nodes import HERE, REGISTRATION, SeparateNodes
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 
-PATIENCE_SECONDS = 300.0
 LIMITS = """
 [limits]
 delivery_backlog_bytes_max = 2048
@@ -106,7 +106,7 @@ async def sick(directory: Path) -> AsyncIterator[Sick]:
         is_secure=False,
         environments={"B2": made["B2"].environment},
     )
-    with nodes, trio.fail_after(PATIENCE_SECONDS):
+    with nodes, trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
             proxies = {}
             for node, at in nodes.at.items():

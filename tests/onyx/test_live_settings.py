@@ -32,10 +32,11 @@ from overlay.log_options import LogFormat, LogOptions
 from overlay.topology import Topology, load_topology, parse_topology, to_toml
 from registration.registration_core import RegistrationCore
 from tests.beside import Beside
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.broker.hosting import hosting, publish
 from tests.onyx.broker.test_broker_core import Setting as Hosting
 from tests.onyx.broker.test_broker_core import message
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.onyx.networks import RunningProcess, small_topology_text
 from tests.registration.test_registration_core import FIGURE4, Setting
 from tests.yfilter.hostile_profiles import HOSTILE, MESSAGE
 from tests.yfilter.test_hostile_profiles import Ticking

@@ -13,7 +13,8 @@ from onyx import DataSource, DeliveryPolicy, ProfileNotAccepted, RequestFailed, 
 from onyx.errors import NetworkUnreachable
 from onyx.registration_client import NetworkClient
 from overlay.link.client_connection import ClientLimits
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess, small_topology_text
 
 NORTH, SOUTH = (10.0, 0.0), (20.0, 0.0)  # where B1 and B2 are
 both_loops = pytest.mark.parametrize("backend", ["asyncio", "trio"])

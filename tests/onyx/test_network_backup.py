@@ -27,7 +27,8 @@ from overlay.link.events import Put
 from overlay.link.store import Store
 from overlay.link.store_moment import one_moment
 from overlay.topology import load_topology
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import small_topology
 
 NORTH, SOUTH = (10.0, 0.0), (30.0, 0.0)  # where B1 and B3 are
 NODES = ("registration", "B1", "B2", "B3")

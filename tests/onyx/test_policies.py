@@ -14,7 +14,7 @@ from onyx import DeliveryPolicy
 from onyx.blocking import DataSource, User
 from onyx.cli.main import main
 from onyx.errors import RequestFailed, UsageError
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 
 ONCE = DeliveryPolicy(attempts_max=1)
 

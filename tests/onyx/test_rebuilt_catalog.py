@@ -15,7 +15,7 @@ from onyx.cli.main import main
 from onyx.data_directory import DataDirectory
 from onyx.errors import EXIT_OK, DataDirectoryInUse
 from overlay.delivery_policy import DeliveryPolicy
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.networks import small_topology as topology_in
 
 

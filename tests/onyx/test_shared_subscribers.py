@@ -14,7 +14,7 @@ from threading import Thread
 import pytest
 
 from onyx.blocking import DataSource, User
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 
 
 class Subscribers:

@@ -22,7 +22,7 @@ from onyx.data_source import Handler
 from onyx.errors import EXIT_UNAVAILABLE, NetworkUnreachable, UsageError
 from overlay.link.frames import QUESTIONS_MAX
 from overlay.verbs import Whoami
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.test_cli_network import Shell, shell
 
 __all__ = ["shell"]

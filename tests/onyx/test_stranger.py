@@ -28,7 +28,8 @@ from overlay.link.frame_codec import encode
 from overlay.link.frames import Hello
 from overlay.link.principal import PROCESS_ROLES, Principal
 from overlay.topology import load_topology
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, check_it_serves
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess, check_it_serves
 
 LIMITS = ClientLimits(open_seconds=SAFETY_SECONDS)
 MALLORY = Principal("user", "mallory")

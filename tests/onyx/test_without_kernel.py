@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.onyx.networks import SAFETY_SECONDS, small_topology_text
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import small_topology_text
 
 ROOT = Path(__file__).resolve().parents[2]
 REFUSING = ROOT / "tests" / "without_kernel"

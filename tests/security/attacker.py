@@ -21,7 +21,8 @@ from overlay.link.frames import Ack, ErrorFrame, Hello, Refused, Response
 from overlay.link.handshake import HandshakeFailed, Secured, secure
 from overlay.link.principal import Principal
 from overlay.topology import Topology, load_topology
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess
 
 CLOSED = "closed"
 """Nothing is said."""

@@ -20,6 +20,7 @@ from random import Random
 import trio
 
 from onyx import DataSource, User
+from tests.hanging import SAFETY_SECONDS
 from tests.survival.killed_subscriber import opened
 from tests.survival.separate_nodes import SeparateNodes
 
@@ -28,7 +29,6 @@ EXACT = ("nothing", "numbers", "journal")
 LINES_MAX = 2  # that an end says before it is killed, each for a hundred messages
 MESSAGES_A_RUN = 100 * LINES_MAX + 300  # of a publisher at most: the rest is under way
 LOOK_SECONDS = 0.5
-PATIENCE_SECONDS = 120.0  # without anything new
 
 
 @dataclass
@@ -114,7 +114,7 @@ class KilledEnds:
 async def _wait_quiet(work: sqlite3.Connection, total: int) -> None:
     """Until all has come, and then a while; or nothing comes any more."""
     before, seen_at = 0, trio.current_time()
-    while trio.current_time() < seen_at + PATIENCE_SECONDS:
+    while trio.current_time() < seen_at + SAFETY_SECONDS:
         counts = _counts(work)
         if counts.total() > before:
             before, seen_at = counts.total(), trio.current_time()

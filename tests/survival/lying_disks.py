@@ -32,6 +32,7 @@ from onyx.data_source import Pipeline
 from onyx.errors import RequestFailed
 from overlay.link.lost_stores import STORE_LOST
 from overlay.link.store import reading
+from tests.hanging import SAFETY_SECONDS
 from tests.survival.ledger import Ledger, Wanted, index_in, message
 from tests.survival.separate_nodes import HERE, SeparateNodes
 
@@ -44,7 +45,6 @@ WANTED = Wanted(None)
 SOME = 40  # messages before and behind the older copy
 VISIBLE_BYTES = 48  # of a row that are in one place of a file
 PAUSE_SECONDS = 0.005  # from message to message
-PATIENCE_SECONDS = 600.0  # a net: one damage is told within ten seconds here
 
 Damage = Callable[[Path, Path, Random], None]
 """(the broker's files, an older copy of them, chance) -> damaged."""
@@ -146,10 +146,10 @@ class LyingDisks:
             self.ledger.add_profile(self._profile, WANTED)
             self.ledger.add_source(self._source)
             for damage, number in self.damages:
-                with trio.fail_after(PATIENCE_SECONDS):
+                with trio.fail_after(SAFETY_SECONDS):
                     await self._meet(damage, number)
                 self.say(str(self.told[-1]))
-            with trio.fail_after(PATIENCE_SECONDS):
+            with trio.fail_after(SAFETY_SECONDS):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._take)
                     while not self.ledger.is_complete():

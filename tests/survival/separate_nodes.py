@@ -21,11 +21,11 @@ from onyx.data_directory import write_atomically
 from onyx.identity import known_networks
 from onyx.identity.authority import LEAF_DAYS, Authority
 from overlay.link.principal import Principal
+from tests.hanging import SAFETY_SECONDS
 
 HERE = Path(__file__).parents[2]
 """The code of this release."""
 REGISTRATION = "registration"
-STOP_SECONDS = 60.0
 OPERATOR = Principal("operator", "root")
 
 
@@ -151,7 +151,7 @@ class SeparateNodes:
         process = self.processes.pop(node)
         with process:
             process.send_signal(number)
-            return process.wait(STOP_SECONDS)
+            return process.wait(SAFETY_SECONDS)
 
     def signal(self, node: str, number: int) -> None:
         """To its process, if it has one."""

@@ -12,6 +12,7 @@ import trio
 from onyx import DataSource, User
 from onyx.cli.main import main
 from onyx.data_source import Pipeline
+from tests.hanging import SAFETY_SECONDS
 from tests.survival.ledger import Ledger, Wanted, index_in, message
 from tests.survival.separate_nodes import HERE, SeparateNodes
 
@@ -20,7 +21,6 @@ LOST = "B4"
 SOURCES = (0.0, 10.0)  # latitudes: at B1 and B2
 SOME = 50  # messages of each source
 PAUSE_SECONDS = 0.01
-PATIENCE_SECONDS = 240.0
 
 
 class Traffic:
@@ -72,7 +72,7 @@ class Traffic:
 async def test_who_is_not_behind_a_broker_that_is_lost_for_good_loses_nothing(
     tmp_path: Path,
 ) -> None:
-    with SeparateNodes(tmp_path, 4, RING) as nodes, trio.fail_after(PATIENCE_SECONDS):
+    with SeparateNodes(tmp_path, 4, RING) as nodes, trio.fail_after(SAFETY_SECONDS):
         nodes.start(nodes.node_ids, HERE)
         await nodes.wait_ready()
         async with User(nodes.registration, "ann") as user, trio.open_nursery() as nursery:

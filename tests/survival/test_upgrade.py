@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.hanging import SAFETY_SECONDS
 from tests.survival.upgrade import HistoryMissing, former_code, upgrade
 
-SAFETY_SECONDS = 240.0
 SEED = int(os.environ.get("ONYX_UPGRADE_SEED", "1"))
 
 

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from tests.onyx.networks import SAFETY_SECONDS
+from tests.hanging import SAFETY_SECONDS
 
 
 class Answer(NamedTuple):

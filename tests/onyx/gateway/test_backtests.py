@@ -14,6 +14,7 @@ from onyx.errors import RequestFailed
 from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests, State
 from onyx.gateway.trial_process import Replay
 from overlay.answers import ArchivePage
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Client
 from yfilter import Matcher
 
@@ -105,7 +106,7 @@ async def test_a_backtest_ends_when_it_is_cancelled() -> None:
 
     replay = Replay("/a", Matcher)
     running = backtests.add("/a", "s1", 0.0, 1e10)
-    with trio.fail_after(60):
+    with trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(running.run, page, read, tried)
             while pages < 3:

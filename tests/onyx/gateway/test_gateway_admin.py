@@ -21,6 +21,7 @@ from onyx.gateway.options import GatewayOptions
 from onyx.gateway.traffic import Traffic
 from onyx.listening import bind, bound_address
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.networks import RunningProcess
 
@@ -54,7 +55,7 @@ async def test_a_gateway_is_alive_ready_and_counts_what_it_answers(
         (start,) = [record for record in caplog.records if record.msg == "starts"]
         assert {"version", "build", "pid"} <= vars(start).keys()
         assert (await asked(admin, "/livez")).status == 200
-        with trio.fail_after(60):
+        with trio.fail_after(SAFETY_SECONDS):
             while (await asked(admin, "/readyz")).status != 200:
                 await trio.sleep(0.01)
         for path, status in (("/v1/sources", 200), ("/v1/sources/nobody", 404)):

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import trio
 
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, INFO, SCHEMA, URI
-from tests.onyx.metadata.test_metadata_network import RULE, SAFETY_SECONDS, serving
+from tests.onyx.metadata.test_metadata_network import RULE, serving
 from tests.onyx.networks import RunningProcess
 
 Ask: TypeAlias = Callable[..., Awaitable[Answer]]

@@ -12,7 +12,8 @@ from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository, 
 from onyx.metadata.network_feed import NetworkFeed
 from onyx.queries import Catalog
 from onyx.registration_client import RegistrationClient
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import RunningProcess
 
 DTD = b"<!ELEMENT flash (#PCDATA)>"
 FAST = "search Source s register s where s.rate > 7 and s.schema.rootElement? = 'flash'"

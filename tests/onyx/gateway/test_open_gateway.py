@@ -27,9 +27,10 @@ from onyx.gateway.options import GatewayOptions
 from onyx.identity.known_networks import INSECURE, use_credentials
 from onyx.listening import bind
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.gateway.tokens import issue
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.onyx.networks import RunningProcess, small_topology_text
 
 SECRET = "a-token-of-an-operator-of-the-tests"
 NAME = "onyx.example"

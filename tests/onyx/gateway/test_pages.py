@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Client
-from tests.onyx.networks import SAFETY_SECONDS
 
 pytest.importorskip("playwright")
 pytest.importorskip("axe_playwright_python")

@@ -24,11 +24,12 @@ from onyx.metadata.remote_cache import RemoteCache
 from onyx.registration_client import addresses_of
 from overlay.link.principal import Principal
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Client
 from tests.onyx.gateway.test_open_gateway import HERE, certificate
 from tests.onyx.gateway.tokens import issue, revoke
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, SCHEMA, URI
-from tests.onyx.metadata.test_metadata_network import ASKED, RULE, SAFETY_SECONDS, serving
+from tests.onyx.metadata.test_metadata_network import ASKED, RULE, serving
 from tests.onyx.networks import RunningProcess
 
 SECRET = "a-token-of-somebody-in-the-lan"

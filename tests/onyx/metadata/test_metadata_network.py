@@ -17,11 +17,11 @@ from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
 from onyx.metadata.requests import AskStanding
 from onyx.metadata.serving import PROVIDER_BASE, Serving
 from registration.metadata.change_messages import Change, To
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, INFO, SCHEMA, URI
 
 RULE = "search CycleProvider c register c where c.serverInformation.memory > 64"
 ASKED = "search CycleProvider c select c, c.serverInformation.memory"
-SAFETY_SECONDS = 60
 
 
 @asynccontextmanager

@@ -11,9 +11,10 @@ import trio
 
 from onyx.cli.main import main
 from onyx.metadata import MetadataClient, MetadataProvider, MetadataRepository
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.metadata.test_explanation import DOCUMENT, HOST, SCHEMA, URI
 from tests.onyx.metadata.test_metadata_network import ASKED, RULE, saying
-from tests.onyx.networks import SAFETY_SECONDS, RunningProcess, small_topology_text
+from tests.onyx.networks import RunningProcess, small_topology_text
 
 TABLE = '[[metadata]]\nname = "mdv"\n'
 

@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 from demo.queries.figure1 import free_ports, make
 from onyx.queries.functions import digest_of, pack
 from registration.queries.providers import NAMESPACE
+from tests.hanging import SAFETY_SECONDS
 
 ROWS = 60
 PAGES = 1_000
 PAGE = b"a page of U "
 """A page is 10,000 of it, so that nothing in front of its rows is taken for one."""
-GIVEN_UP_SECONDS = 300
 Seen = Callable[[bytes, bool], bool]
 """Is given each piece that passes, and whether it is an answer; False: the connection breaks."""
 
@@ -170,7 +170,7 @@ def network(folder: Path) -> Iterator[Network]:
 
 def until(is_so: Callable[[], bool], reason: str) -> None:
     """Look until it is so."""
-    given_up = monotonic() + GIVEN_UP_SECONDS
+    given_up = monotonic() + SAFETY_SECONDS
     while not is_so():
         assert monotonic() < given_up, reason
         sleep(0.05)

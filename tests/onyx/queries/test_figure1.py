@@ -27,9 +27,9 @@ from onyx.queries.identity import Identity
 from onyx.queries.session import Session
 from registration.queries.stopped import QueryStopped
 from registration.spark.sandbox import missing
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.queries.figure1_network import (
     FIGURE,
-    GIVEN_UP_SECONDS,
     PAGE,
     PAGES,
     Network,
@@ -61,7 +61,7 @@ def _begun(figure: Network, query: str, *more: str) -> subprocess.Popen[str]:
 
 def _asked(figure: Network, query: str, *more: str) -> subprocess.CompletedProcess[str]:
     with _begun(figure, query, *more) as process:
-        out, error = process.communicate(timeout=GIVEN_UP_SECONDS)
+        out, error = process.communicate(timeout=SAFETY_SECONDS)
     until(lambda: group_is_gone(process.pid), f"processes of the group {process.pid} are left")
     return subprocess.CompletedProcess(process.args, process.returncode, out, error)
 
@@ -172,7 +172,7 @@ def test_a_provider_that_stands_still_is_planned_around(
             if is_answer and PAGE in data and still in ([], [name]):
                 still[:] = [name]
                 figure.processes[name].send_signal(signal.SIGSTOP)
-                goes_on.wait(GIVEN_UP_SECONDS)
+                goes_on.wait(SAFETY_SECONDS)
             return True
 
         return seen

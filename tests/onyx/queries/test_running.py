@@ -25,6 +25,7 @@ from registration.queries.query_plan import Figures, Fragment, PlanNode, Receive
 from registration.queries.stopped import QueryStopped
 from registration.spark import job as jobs
 from registration.spark.job import Measured, Scanned
+from tests.hanging import SAFETY_SECONDS
 
 A = CycleProvider("u:A", "A", port=1, cpu_megahertz=2000, price_per_second=0.1)
 B = CycleProvider("u:B", "B", port=2, cpu_megahertz=2000)
@@ -53,7 +54,7 @@ class Job:
             yield ROWS
         self.on_rows()
         if not self.ends:
-            assert self.cancelled.wait(60)
+            assert self.cancelled.wait(SAFETY_SECONDS)
             raise QueryStopped("cancelled", "the query was cancelled")
 
     def cancel(self) -> None:
@@ -166,7 +167,7 @@ def test_a_provider_that_was_left_may_be_away_while_another_plan_is_plugged(
     def start(plan: QueryPlan) -> Execution:
         left.append(run._execution)
         for _ in range(2):  # the second look begins when the first one has been told
-            assert looked_again.wait(60)
+            assert looked_again.wait(SAFETY_SECONDS)
             looked_again.clear()
         return execution(next_one, plan.quality)
 

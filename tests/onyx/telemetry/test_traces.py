@@ -15,7 +15,8 @@ from onyx import DataSource, User, launch
 from onyx.broker.messages.message_spans import SpanRecord
 from onyx.telemetry import span_exporter
 from onyx.telemetry.span_exporter import SPANS_MAX, SpanExporter
-from tests.onyx.networks import SAFETY_SECONDS, small_topology
+from tests.hanging import SAFETY_SECONDS
+from tests.onyx.networks import small_topology
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

@@ -27,6 +27,7 @@ from overlay.link.frames import (
 )
 from overlay.link.limits import LinkLimits
 from overlay.link.link_layer import LinkLayer
+from tests.hanging import SAFETY_SECONDS
 
 REFUSED = b"<refused>"
 _WAITING = trio.lowlevel.ParkingLot()
@@ -34,7 +35,7 @@ _WAITING = trio.lowlevel.ParkingLot()
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that a core will come to; looked at after each event of any core."""
-    with trio.fail_after(20):
+    with trio.fail_after(SAFETY_SECONDS):
         while not condition():
             await _WAITING.park()
 

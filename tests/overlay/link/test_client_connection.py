@@ -21,6 +21,7 @@ from overlay.link.events import Flow
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import LinkLimits
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 from tests.overlay.link.counter_core import REFUSED, until
 from tests.overlay.link.test_node import Network
 
@@ -33,7 +34,7 @@ async def test_calls(tmp_path: Path) -> None:
     ):
         assert client.peer == "broker/B"
         assert client.hello is not None and client.hello.formats == ["xml"]
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             assert await client.call("echo", {"a": [1, "x"]}) == {"a": [1, "x"]}
             with pytest.raises(RemoteError, match="it failed") as caught:
                 await client.call("fail", {})
@@ -77,7 +78,7 @@ async def test_observed_events(tmp_path: Path) -> None:
         open_client("127.0.0.1", network.ports["B"], role="client", identity="c1") as client,
     ):
         seen = []
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             await client.call("observe", {"count": 5})
             async for event in client.observed():
                 seen.append(event["number"])
@@ -98,7 +99,7 @@ async def test_nobody_there(autojump_clock: trio.testing.MockClock) -> None:
 async def test_refused_at_the_hello(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B"):
-        with trio.fail_after(20), pytest.raises(RemoteError) as caught:
+        with trio.fail_after(SAFETY_SECONDS), pytest.raises(RemoteError) as caught:
             async with open_client(
                 "127.0.0.1", network.ports["B"], role="source", identity="stranger"
             ):
@@ -111,7 +112,7 @@ async def test_who_is_told_to_come_again_does(tmp_path: Path, code: str) -> None
     network = Network(tmp_path)
     async with network.run("B") as core:
         core.refused_first = [code, code]
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             async with open_client(
                 "127.0.0.1", network.ports["B"], role="client", identity="c1"
             ) as client:
@@ -164,7 +165,7 @@ async def test_publishing(tmp_path: Path) -> None:
         network.run("B") as core,
         open_client("127.0.0.1", network.ports["B"], role="source", identity="s1") as source,
     ):
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             numbers = [
                 await source.publish(payload, "xml") for payload in (b"<a/>", REFUSED, b"<b/>")
             ]
@@ -205,7 +206,7 @@ async def test_publishing_waits_for_room(tmp_path: Path) -> None:
             await trio.testing.wait_all_tasks_blocked()
             assert numbers == [], "nothing was acknowledged, so there is no room"
             core.hold = False
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             await source.outcome(4)
         assert numbers == [4]
         assert len(core.taken) == 4
@@ -215,7 +216,7 @@ async def test_publishing_across_restarts_of_the_broker(tmp_path: Path) -> None:
     network = Network(tmp_path)
     payloads = [b"<m%d/>" % number for number in range(120)]
     stop = False
-    with trio.fail_after(60):
+    with trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
             up = trio.Event()
 
@@ -266,7 +267,7 @@ async def test_a_second_process_of_the_same_source_replaces_the_first(tmp_path: 
             open_client("127.0.0.1", port, role="source", identity="s1") as first,
             open_client("127.0.0.1", port, role="source", identity="s1") as second,
         ):
-            with trio.fail_after(20), pytest.raises(RemoteError) as caught:
+            with trio.fail_after(SAFETY_SECONDS), pytest.raises(RemoteError) as caught:
                 await first.wait_lost()
                 await first.publish(b"<a/>", "xml")
             assert caught.value.code == "replaced"
@@ -283,7 +284,7 @@ async def test_a_source_that_starts_again_is_told_what_became_of_its_messages(
             async with open_client(
                 "127.0.0.1", network.ports["B"], role="source", identity="s1"
             ) as source:
-                with trio.fail_after(20):
+                with trio.fail_after(SAFETY_SECONDS):
                     assert await source.publish(REFUSED, "xml") == expected
                     refused = await source.outcome(expected)
                 assert refused is not None
@@ -294,7 +295,7 @@ async def test_a_source_that_starts_again_is_told_what_became_of_its_messages(
 
 @asynccontextmanager
 async def subscribed(network: Network, identity: str = "u1") -> AsyncIterator[ClientConnection]:
-    with trio.fail_after(20):
+    with trio.fail_after(SAFETY_SECONDS):
         async with open_client(
             "127.0.0.1", network.ports["B"], role="subscriber", identity=identity
         ) as subscriber:
@@ -363,7 +364,7 @@ async def test_a_connection_that_never_was_answered_is_lost_as_any_other() -> No
     """The other side takes it, says no hello, and hangs up: nothing was connected meanwhile."""
     client, server = trio.testing.memory_stream_pair()
     connection = ClientConnection((Address("nowhere", 1),), "client", "c1", (), ClientLimits())
-    with trio.fail_after(10):
+    with trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection._run_connection, client, 1.0)
             await trio.testing.wait_all_tasks_blocked()

@@ -10,6 +10,7 @@ import pytest
 
 from overlay.link import client_stream
 from overlay.link.client_stream import open_stream
+from tests.hanging import SAFETY_SECONDS
 
 both_loops = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
@@ -22,7 +23,7 @@ def test_bytes_go_both_ways_until_the_end(backend: str) -> None:
             assert stream is not None
             accepted, _ = listener.accept()
             data = bytes(range(256)) * 20_000  # more than buffers hold
-            with accepted, anyio.fail_after(20):
+            with accepted, anyio.fail_after(SAFETY_SECONDS):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(anyio.to_thread.run_sync, accepted.sendall, b"hello")
                     assert await stream.receive_some() == b"hello"

@@ -33,6 +33,7 @@ from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
 from overlay.link.store import Store
+from tests.hanging import SAFETY_SECONDS
 from tests.onyx.networks import small_topology
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import Hand, hello, make_links, sent
@@ -82,7 +83,7 @@ async def house(
                 )
 
             await nursery.start(run)
-            with trio.fail_after(30):
+            with trio.fail_after(SAFETY_SECONDS):
                 yield House(core, *ports)
             nursery.cancel_scope.cancel()
 

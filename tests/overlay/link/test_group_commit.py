@@ -30,6 +30,7 @@ from overlay.link.group_commit import CommitLimits
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 
 SEEDS = range(1, 21)
 IDLE = CommitLimits(beside_seconds=60)  # the core is never so busy that a commit is waited for
@@ -92,7 +93,7 @@ class SlowStore:
         changes = list(changes)
         self.begun.release()
         if not self.is_free:
-            assert self._may_go_on.acquire(timeout=60)
+            assert self._may_go_on.acquire(timeout=SAFETY_SECONDS)
         self.sizes.append(len(changes))
         for change in changes:
             if isinstance(change, Put):

@@ -15,6 +15,7 @@ from onyx.trial_postgres import TrialServer
 from overlay.link.errors import Fenced, StoreError, StoreUnreachable
 from overlay.link.events import Put
 from overlay.link.postgres_store import FORMAT_VERSION, Lease, PostgresStore
+from tests.hanging import SAFETY_SECONDS
 from tests.postgres import LEASE_SECONDS, Postgres, running_postgres
 
 
@@ -103,7 +104,7 @@ def test_a_lease_is_over_for_its_holder_before_it_is_for_others(hall: Hall) -> N
     lease = Lease("B1", 0.1, unreachable, lambda: now)
     assert lease.take(store._connection)
     lease.check()
-    assert asked.wait(30)
+    assert asked.wait(SAFETY_SECONDS)
     now += 0.0999
     lease.check()
     now += 0.0001

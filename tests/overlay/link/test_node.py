@@ -40,6 +40,7 @@ from overlay.link.node_limits import NodeLimits
 from overlay.link.row_store import RowStore
 from overlay.link.store import Store
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.pair import hello
 
@@ -205,7 +206,7 @@ async def test_nothing_leaves_before_the_commit() -> None:
 
         await nursery.start(run)
         stream = await trio.open_tcp_stream("127.0.0.1", port)
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             await stream.send_all(encode(hello("source", "s1")))
             assert isinstance(decode((await stream.receive_some())[4:]).frame, Hello)
             await stream.send_all(encode(Publish("s1", "xml", b"<a/>"), "s1", 1))
@@ -215,7 +216,7 @@ async def test_nothing_leaves_before_the_commit() -> None:
         assert not readable, "something left before the commit was done"
         assert {row.space for row in store.rows} == {"taken", "inbox"}
         store.gate.set()
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             assert decode((await stream.receive_some())[4:]).frame == Ack(3, "s1", 1)
         await stream.aclose()
         nursery.cancel_scope.cancel()
@@ -254,7 +255,7 @@ async def test_what_leaves_has_left_when_the_core_is_called_again(tmp_path: Path
 
             await nursery.start(run)
             core.peer = await trio.open_tcp_stream("127.0.0.1", port)
-            with trio.fail_after(20):
+            with trio.fail_after(SAFETY_SECONDS):
                 for number in range(20):
                     core.looked = trio.Event()
                     await core.peer.send_all(b"%d" % number)
@@ -294,7 +295,7 @@ async def test_who_asks_is_answered_while_the_core_works_on(tmp_path: Path) -> N
 
             await nursery.start(run)
             peer = await trio.open_tcp_stream("127.0.0.1", port)
-            with trio.fail_after(20):
+            with trio.fail_after(SAFETY_SECONDS):
                 for number in range(20):
                     await peer.send_all(b"%d" % number)
                     assert await peer.receive_some() == b"%d" % number
@@ -396,7 +397,7 @@ async def test_while_a_disk_is_full_only_clients_that_ask_have_their_turn() -> N
 async def test_who_has_brought_too_much_waits_for_room() -> None:
     queue = EventQueue(1)
     await queue.put(DataReceived(1, b"a"))
-    with trio.fail_after(20):
+    with trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(queue.put, DataReceived(1, b"b"))
             await trio.testing.wait_all_tasks_blocked()
@@ -420,7 +421,7 @@ async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path)
             port = listener.socket.getsockname()[1]
             async with await trio.open_tcp_stream("127.0.0.1", port) as peer:
                 await peer.send_all(b"abcdefgh")
-                with trio.fail_after(20):
+                with trio.fail_after(SAFETY_SECONDS):
                     while len(core.answered) < 8:
                         await trio.testing.wait_all_tasks_blocked()
             nursery.cancel_scope.cancel()
@@ -433,7 +434,7 @@ async def test_one_connection_too_many_is_told_so_and_closed(tmp_path: Path) -> 
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             await second.send_all(encode(hello("source", "s1")))  # it is read, and thrown away
             said = b"".join([part async for part in second])
             error = decode(said[4:]).frame
@@ -455,7 +456,7 @@ async def test_very_many_too_many_are_closed_right_away(tmp_path: Path) -> None:
         first = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
         await trio.testing.wait_all_tasks_blocked()
         second = await trio.open_tcp_stream("127.0.0.1", network.ports["B"])
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             with suppress(trio.BrokenResourceError):
                 assert await second.receive_some() == b""
         await first.aclose()

@@ -11,6 +11,7 @@ import trio.testing
 from overlay.link.events import Action, DataReceived, Delete, Event, Flow, Put, SendData
 from overlay.link.node import run_node
 from overlay.nodes import Address
+from tests.hanging import SAFETY_SECONDS
 
 
 class Scribe:
@@ -36,7 +37,7 @@ class ListStore:
 
     def commit(self, changes: Iterable[Put | Delete]) -> None:
         self.begun.set()
-        assert self.may_go_on.wait(60)
+        assert self.may_go_on.wait(SAFETY_SECONDS)
         self.commits.append([chr(int(change.key)) for change in changes])
 
     def read(self, space: str, first: str, last: str) -> tuple[tuple[str, bytes], ...]:

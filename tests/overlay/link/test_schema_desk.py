@@ -10,6 +10,7 @@ from formats.schema_questions import CheckMessages, MessagesChecked, ReadSchema,
 from overlay.link.events import AskSchemaWorker, Event, SchemaAnswered
 from overlay.link.node import SchemaDesk
 from tests.formats.test_schema_worker import GOOD, PATTERN, TRIED
+from tests.hanging import SAFETY_SECONDS
 
 
 async def test_questions_are_answered_in_their_order_and_nobody_waits() -> None:
@@ -47,7 +48,7 @@ async def test_a_schema_that_is_slow_waits_for_the_others_that_are() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(desk.run)
-        with trio.fail_after(60):
+        with trio.fail_after(SAFETY_SECONDS):
             for asked in (kind, hostile):
                 desk.ask_nowait(asked)
             assert await answers(2) == ["quick", "slow"]

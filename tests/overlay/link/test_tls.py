@@ -18,6 +18,7 @@ from overlay.link.errors import WRONG_TIME
 from overlay.link.link_layer import LinkLayer
 from overlay.link.principal import NOBODY, Principal
 from overlay.link.validity import Certificate
+from tests.hanging import SAFETY_SECONDS
 from tests.overlay.link.counter_core import CounterCore, until
 from tests.overlay.link.test_node import Network
 
@@ -155,7 +156,7 @@ async def test_bytes_that_are_no_tls_end_the_connection(network: Secure) -> None
     async with network.run("B"):
         async with await trio.open_tcp_stream("127.0.0.1", network.ports["B"]) as stream:
             await stream.send_all(b"\x00\x00\x00\x10GET / HTTP/1.1\r\n\r\n")
-            with trio.fail_after(20):
+            with trio.fail_after(SAFETY_SECONDS):
                 while await stream.receive_some(65536):
                     pass
         assert await network.ask(network.of(ANN)) == ""
@@ -178,7 +179,7 @@ async def test_the_connections_of_a_revoked_certificate_are_closed_at_once(
     ):
         serial = next(one.serial for one in network.authority.issued() if one.principal == ANN)
         network.authority.revoke({serial})
-        with trio.fail_after(20), pytest.raises(RemoteError) as caught:
+        with trio.fail_after(SAFETY_SECONDS), pytest.raises(RemoteError) as caught:
             await client.wait_lost()
             await client.wait_connected()
         assert caught.value.code == "not-authenticated"
@@ -192,7 +193,7 @@ async def test_credentials_are_renewed_while_connections_last(network: Secure) -
         before = connections(sender.links)
         first = network.credentials["A"].version
         network.authority.keep(Principal("broker", "A"), anew=True)
-        with trio.fail_after(20):
+        with trio.fail_after(SAFETY_SECONDS):
             while network.credentials["A"].version == first:
                 await trio.lowlevel.checkpoint()
         assert connections(sender.links) == before

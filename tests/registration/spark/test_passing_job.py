@@ -24,6 +24,7 @@ from registration.queries.stopped import QueryStopped
 from registration.spark.parquet_rows import BATCH_BYTES
 from registration.spark.passing_job import PassingJob
 from registration.spark.receive_source import Peer, Stream
+from tests.hanging import SAFETY_SECONDS
 
 SITE = CycleProvider("urn:a", "A")
 ROWS = pa.table({"id": list(range(5_000)), "v": [f"v{n % 7}" for n in range(5_000)]})
@@ -248,7 +249,7 @@ def test_a_stream_that_is_silent_is_left_at_once(sender: Sender, how: str) -> No
         with pytest.raises(QueryStopped, match="cancelled"):
             next(batches)
     assert work.measured().share == 1.0
-    assert sender.gone.wait(30), "the sender went on"
+    assert sender.gone.wait(SAFETY_SECONDS), "the sender went on"
     assert {one for one in threading.enumerate() if "pump" in one.name} <= before
 
 
