@@ -104,7 +104,7 @@ def _faults(seed: int, size: float) -> list[Command]:
             *("tests/survival/test_chaos.py", "tests/survival/test_lying_disks.py"),
             *("tests/survival/test_killed_ends.py", "tests/survival/test_takeover.py"),
             *("tests/onyx/spark/test_stream_kills.py", "tests/onyx/spark/test_publishing.py"),
-            "tests/onyx/spark/test_cluster_kills.py",
+            *("tests/onyx/spark/test_cluster_kills.py", "tests/registration/spark/test_java.py"),
             ONYX_CHAOS_SECONDS=max(round(CHAOS_SECONDS * size), 20),
             ONYX_CHAOS_STANDBYS=1,
             ONYX_CHAOS_SEED=seed,

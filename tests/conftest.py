@@ -17,7 +17,7 @@ import pytest
 import trio
 import trio.testing
 
-from registration.spark.session import SparkOptions, packaged_java, spark_session
+from registration.spark.session import SparkOptions, spark_session
 from tests.forked import forked_starts
 from tests.layers import FAST_SEEDS, OWN_SEEDS, SEEDS, Seeds, is_slow, is_slow_place, no_processes
 from tests.postgres import Postgres, running_postgres
@@ -114,8 +114,8 @@ def sessions() -> Iterator[Sessions]:
 
 @pytest.fixture(scope="module")
 def spark(sessions: Sessions) -> Any:
-    """On the packaged Java, where there is one."""
-    return sessions.of(SparkOptions(settings=SETTINGS, java=packaged_java()))
+    """On the Java that is found: ``make`` has an archive of Spark's classes for that one."""
+    return sessions.of(SparkOptions(settings=SETTINGS))
 
 
 @pytest.fixture(scope="module")
