@@ -86,7 +86,10 @@ def test_an_interrupted_run_tells_what_it_has_and_leaves_no_process() -> None:
     assert running.returncode == 2
     last = json.loads(rest.splitlines()[-1])
     assert last["large_checked"] == first["large_checked"]
-    assert not [pid for pid in started if is_running(pid)]
+    given_up = time.monotonic() + SAFETY_SECONDS
+    while left := [pid for pid in started if is_running(pid)]:  # the last one may be at its end
+        assert time.monotonic() < given_up, left
+        time.sleep(0.02)
 
 
 def test_too_few_open_files_are_told_before_anything_is_measured(

@@ -16,7 +16,7 @@ from overlay.link.errors import Fenced, StoreError, StoreUnreachable
 from overlay.link.events import Put
 from overlay.link.postgres_store import FORMAT_VERSION, Lease, PostgresStore
 from tests.hanging import SAFETY_SECONDS
-from tests.postgres import LEASE_SECONDS, Postgres, running_postgres
+from tests.postgres import Postgres, running_postgres
 
 
 class Hall:
@@ -27,7 +27,7 @@ class Hall:
         self.schema = server.new_schema()
         self.stores: list[PostgresStore] = []
 
-    def enter(self, lease_seconds: float = LEASE_SECONDS) -> PostgresStore:
+    def enter(self, lease_seconds: float = 3600) -> PostgresStore:
         store = PostgresStore(self.server.url, self.schema, "B1", lease_seconds)
         self.stores.append(store)
         return store
@@ -61,7 +61,7 @@ def test_one_process_at_a_time_until_it_has_ended(hall: Hall) -> None:
 @pytest.mark.parametrize("last", ["a", "z"])
 def test_who_stood_still_reads_nothing_any_more(hall: Hall, last: str) -> None:
     """Rows that it put may be gone by now; it is no fault of the store."""
-    first, second = hall.enter(3600), hall.enter(3600)
+    first, second = hall.enter(), hall.enter()
     assert first.take()
     first.commit([Put("a", "k", b"1")])
     assert first.read("a", "", last) == ((("k", b"1"),) if last == "z" else ())
@@ -74,7 +74,7 @@ def test_who_stood_still_reads_nothing_any_more(hall: Hall, last: str) -> None:
 
 def test_who_stood_still_commits_nothing_any_more(hall: Hall) -> None:
     """It does not know yet: by its own clock the lease goes on."""
-    first, second = hall.enter(3600), hall.enter(3600)
+    first, second = hall.enter(), hall.enter()
     assert first.take()
     first.commit([Put("a", "k", b"1")])
     hall.end_lease()
@@ -117,16 +117,22 @@ def test_a_lease_is_renewed_as_long_as_its_holder_lives(hall: Hall) -> None:
     def until() -> object:
         return hall.server.ask(f'SELECT until FROM "{hall.schema}".nodes')[0][0]
 
+    now = 0.0
     store = hall.enter(0.2)
+    store._lease._clock = lambda: now
     assert store.take()
-    first = until()
-    while until() == first:
-        store.check()
+    now = 0.1
+    for _ in range(3):  # the second begins at 0.1, and is noted before the third
+        before = until()
+        while until() == before:
+            pass
+    now = 0.25
+    store.check()
     store.commit([Put("a", "k", b"1")])
 
 
 def test_a_connection_that_is_lost_is_made_again(hall: Hall) -> None:
-    store = hall.enter(3600)
+    store = hall.enter()
     assert store.take()
     store.commit([Put("a", "k", b"1")])
     for number in range(5):
@@ -142,7 +148,7 @@ def test_a_commit_whose_answer_is_lost_takes_effect_once(
     hall: Hall, monkeypatch: pytest.MonkeyPatch, is_in: bool
 ) -> None:
     """Its number says whether it was in already; one that comes late, behind others, does not."""
-    store = hall.enter(3600)
+    store = hall.enter()
     assert store.take()
     written: list[str] = []
     execute = psycopg.Connection.execute
@@ -180,7 +186,7 @@ def test_one_that_is_lost_for_longer_than_the_lease_is_the_end() -> None:
             PostgresStore(server.url, "n", "B1", 1.0)
         store.close()
         server.start()
-        after = PostgresStore(server.url, "n", "B1", 1.0)
+        after = PostgresStore(server.url, "n", "B1", 3600)
         while not after.take():
             pass
         assert list(after.rows()) == []
@@ -188,7 +194,7 @@ def test_one_that_is_lost_for_longer_than_the_lease_is_the_end() -> None:
 
 
 def test_an_error_of_the_server_is_one_of_the_store(hall: Hall) -> None:
-    store = hall.enter(3600)
+    store = hall.enter()
     assert store.take()
     hall.server.ask(f'DROP TABLE "{hall.schema}".rows')
     with pytest.raises(StoreError, match="rows"):
