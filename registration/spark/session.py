@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -177,6 +178,7 @@ Batch: TypeAlias = Any  # a RecordBatch of Arrow
 
 NEEDS = (4, 2)  # of Spark: admission control
 LOCAL_MASTER = "local[*]"
+MASTER_SECONDS = 10.0
 
 _LOCAL_SETTINGS = {
     "spark.app.name": "onyx",
@@ -241,6 +243,22 @@ def check_spark() -> None:
     raise SparkUnavailable(f"{why}; get it with: pip install 'onyx-dissemination[spark]'")
 
 
+def check_master(master: str) -> None:
+    """SparkUnavailable where nobody listens at a master ``spark://HOST:PORT``, or at several with
+    commas between them: Spark would say so after two minutes."""
+    if not master.startswith("spark://"):
+        return
+    said = []
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), MASTER_SECONDS):
+                return
+        except (OSError, ValueError, OverflowError) as error:
+            said.append(f"{place}: {error}")
+    raise SparkUnavailable(f"no master of Spark answers: {'; '.join(said)}")
+
+
 @contextmanager
 def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
     """A session that ends with its JVM; SparkUnavailable when there can be none."""
@@ -250,6 +268,7 @@ def spark_session(options: SparkOptions | None = None) -> Iterator[Session]:
         with _ready(_started(options)) as session:
             yield session
         return
+    check_master(options.master)
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="onyx-spark-", ignore_cleanup_errors=True) as name:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from importlib import import_module
@@ -18,8 +19,10 @@ from registration.spark.session import (
     Java,
     SparkOptions,
     SparkUnavailable,
+    check_master,
     find_java,
     packaged_java,
+    spark_session,
     why_not_started,
     wrapped,
 )
@@ -156,3 +159,17 @@ def test_a_session_runs_on_the_packaged_java(request: pytest.FixtureRequest, ses
     system = spark._jvm.java.lang.System
     assert system.getProperty("java.version").startswith("21.")
     assert Path(system.getProperty("java.home")).resolve() == packaged.home.resolve()
+
+
+def test_a_master_that_nobody_serves_is_said_before_spark_starts() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as served, socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        here, nobody = (f"127.0.0.1:{each.getsockname()[1]}" for each in (served, bound))
+        check_master(f"spark://{nobody},{here}")
+        check_master("local[2]")
+        for master in (nobody, "127.0.0.1", "127.0.0.1:70777"):
+            with (
+                pytest.raises(SparkUnavailable, match=rf"no master of Spark answers: {master}: "),
+                spark_session(SparkOptions(f"spark://{master}")),
+            ):
+                pass
