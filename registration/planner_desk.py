@@ -7,6 +7,7 @@ short (planner_process.py).
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -40,6 +41,8 @@ SECONDS_MAX = 3_600.0
 BATCH = 1_000
 SAID_MAX = 300  # characters of what a process said last
 
+log = logging.getLogger(__name__)
+
 _INSTALL = "pip install 'onyx-dissemination[spark]'"
 
 
@@ -61,10 +64,18 @@ class PlannerDesk:
         self._archive = topology.archive.directory
         self._directory = topology.data_directory
         self._turn = trio.Lock()
+        self._is_told = False
 
     async def answer(self, question: object) -> PlanMade | PlanFailed:
-        """To a PlanWanted."""
+        """To a PlanWanted; the first one is told in the log."""
         assert isinstance(question, PlanWanted)
+        if not self._is_told:
+            self._is_told = True
+            log.warning(
+                "makes a plan of %d profiles by itself, with Java where they are many; profiles "
+                "move to where it has them (onyx plan auto --off: never)",
+                len(question.profiles),
+            )
         began = trio.current_time()
         async with self._turn:
             try:

@@ -69,9 +69,15 @@ async def test_a_java_that_does_not_run_spark_is_said(network: NetworkMaker) -> 
     assert not list(topology.data_directory.iterdir())
 
 
-async def test_a_small_population_is_planned_without_java(network: NetworkMaker) -> None:
+async def test_a_small_population_is_planned_without_java_and_that_is_told_once(
+    network: NetworkMaker, caplog: pytest.LogCaptureFixture
+) -> None:
     topology = structs.replace(network("exit 1"), planning=PlanningOptions())
-    answer = await PlannerDesk(topology).answer(replace(WANTED, topology=topology))
+    desk = PlannerDesk(topology)
+    for _ in range(2):
+        answer = await desk.answer(replace(WANTED, topology=topology))
+    (told,) = caplog.records
+    assert told.levelname == "WARNING" and "a plan of 2 profiles by itself" in told.message
     assert isinstance(answer, PlanMade) and from_json(answer.text.decode()).facts.load == 1
 
 
