@@ -153,7 +153,7 @@ class AuditLog(Part):
 
     def _note_lines(self, what: str, lines: Sequence[str]) -> None:
         known = self._lines[what].count if what in self._lines else 0
-        if len(lines) == known:
+        if len(lines) in (0, known):  # none: a standby's machine may lack the list
             return
         self._lines[what] = _Lines(len(lines))
         if len(lines) < known:

@@ -123,6 +123,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         "profiles",
         "rules",
         "policies",
+        "marks",
         "coming",
         "leaving",
     ):
