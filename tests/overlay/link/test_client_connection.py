@@ -120,6 +120,43 @@ async def test_who_is_told_to_come_again_does(tmp_path: Path, code: str) -> None
         assert not core.refused_first
 
 
+async def test_a_full_disk_is_told_to_who_begins_and_outlasted_by_who_was_here(
+    tmp_path: Path,
+) -> None:
+    network = Network(tmp_path)
+
+    async def run(
+        refusals: list[str], stop: trio.Event, task_status: trio.TaskStatus[None]
+    ) -> None:
+        async with network.run("B") as core:
+            core.refused_first = refusals
+            task_status.started()
+            await stop.wait()
+        ended.set()
+
+    ended = trio.Event()
+    stop, full = trio.Event(), ["disk-full", "disk-full"]
+    async with trio.open_nursery() as first:
+        await first.start(run, full[:1], stop)
+        where = "127.0.0.1", network.ports["B"]
+        with pytest.raises(RemoteError) as caught:
+            async with open_client(*where, role="client", identity="c1"):
+                pytest.fail("let in")
+        assert caught.value.code == "disk-full"
+        async with open_client(*where, role="client", identity="c1") as client:
+            assert await client.call("echo", {"a": 1}) == {"a": 1}
+            stop.set()
+            async with trio.open_nursery() as again:
+                stop = trio.Event()
+                await ended.wait()
+                await again.start(run, full, stop)
+                while full:
+                    await trio.sleep(0.01)
+                await client.wait_connected()
+                assert await client.call("echo", {"a": 2}) == {"a": 2}
+                stop.set()
+
+
 async def test_an_error_in_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
     network = Network(tmp_path)
     async with network.run("B"):
