@@ -11,6 +11,9 @@ Networks of one broker are started as ``onyx up`` starts them, and killed with t
 * `idle_bytes`: that it holds for a connection of a client that has said hello and no more
 * `neighbour_p99_ms`: of another user's deliveries, one at a time, while a hostile profile meets the
   same messages; the worst of all of them, each alone
+* `worst_turn_ms`: processor time in which a broker's core reads and matches a message of at most
+  64 KiB, and answers; the worst of a table and of a search in each syntax
+  (tests/security/dear_messages.py), each the quickest of several times
 * `gateway_newcomers_refused`: of clients that ask the gateway for the list of profiles, each on a
   connection of its own, beside connections that say nothing and requests whose bodies never come
 """
@@ -37,6 +40,7 @@ from benchmarks.network.onyx_network import OnyxNetwork, onyx_network, publish, 
 from benchmarks.network.processor import allow_many_files
 from benchmarks.report import Report
 from benchmarks.samples import percentile
+from benchmarks.security.dear import measure_turns
 from benchmarks.security.strangers import STRANGERS, resident_bytes, seconds_until_closed, silent
 from formats.kernel import build_info
 from onyx import User
@@ -65,6 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--idle", 1_024, "connections of clients"),
         ("--hostile", len(HOSTILE), "profiles, the first of them"),
         ("--deliveries", 40, "of the neighbour, beside each"),
+        ("--dear", 120, "messages that the search for dear ones tries in each syntax"),
         ("--silent", 1_024, "connections to the gateway that say nothing"),
         ("--bodies", 512, "requests to the gateway whose bodies never come"),
     ):
@@ -78,6 +83,7 @@ def run(options: argparse.Namespace) -> Report:
     report.condition("machine", "machine", machine.description())
     report.condition("build", "build", build_info())
     allow_many_files(options.idle + 256)
+    measure_turns(options.dear, report)
     with tempfile.TemporaryDirectory(prefix="onyx-security-") as directory:
         trio.run(_run, options, Path(directory), report)
     return report
@@ -282,7 +288,7 @@ SECURITY = Benchmark(
     quick=(
         *("--messages", "200", "--rounds", "1", "--handshakes", "20", "--strangers", "20"),
         *("--idle", "20", "--hostile", "1", "--deliveries", "5"),
-        *("--silent", "300", "--bodies", "300"),
+        *("--dear", "6", "--silent", "300", "--bodies", "300"),
     ),
     run=run,
 )

@@ -25,7 +25,7 @@ class GraphLimits:
     namespaces_max      namespaces that properties are of (``too-many-namespaces``)
     json_bytes_max      JSON-LD as it comes (``too-large``): it is read in one go, while nobody else
                         in the process has their turn, 0.08 s a MiB and up to 0.5
-    json_values_max     objects and commas of JSON-LD, or one for each 10 bytes
+    json_values_max     objects, arrays and commas of JSON-LD, or one for each 10 bytes
                         (``too-many-triples``)
     json_contexts_max   ``@context`` members of JSON-LD (``too-many-contexts``)
     json_context_work_max   terms of all contexts, times how often one may have to be copied: as
@@ -42,7 +42,7 @@ class GraphLimits:
     markup_max: int = 2_000
     namespaces_max: int = 1_000
     json_bytes_max: int = 1024 * 1024
-    json_values_max: int = 16_000
+    json_values_max: int = 6_000
     json_contexts_max: int = 64
     json_context_work_max: int = 50_000
 

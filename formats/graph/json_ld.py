@@ -52,7 +52,7 @@ def check_bounds(data: bytes, limits: GraphLimits) -> None:
             "too-many-contexts", f"{contexts} contexts; at most {limits.json_contexts_max} allowed"
         )
     bare = check_nesting(data, JSON_STRINGS, limits.depth_max)
-    values, most = bare.count(b",") + bare.count(b"{"), max(limits.json_values_max, len(data) // 10)
+    values, most = sum(map(bare.count, b",{[")), max(limits.json_values_max, len(data) // 10)
     if values > most:
         raise MessageRefused("too-many-triples", f"{values} values; at most {most} allowed")
     if several or (contexts and len(data) > _SHORT):
