@@ -185,6 +185,12 @@ def certificates(facts: Facts) -> Iterator[DoctorFinding]:
         for node, statistics in facts.answering()
         for whose, said in certificate_ends(statistics.node)
     ]
+    for node, statistics in facts.answering():
+        if isinstance(tls := statistics.node.tls, Credentials) and tls.is_open:
+            yield _problem(
+                "key", node, "every account of its machine can read its key, and be it then",
+                "chmod 600 on it; if others have accounts there: onyx cert revoke, and another one",
+            )  # fmt: skip
     tells = (statistics.node.tls for _, statistics in facts.answering())
     by_themselves = {
         f"the certificate of {t.principal}" for t in tells if isinstance(t, Credentials)

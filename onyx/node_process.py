@@ -495,7 +495,7 @@ def _load(path: Path, topology: Topology, node_id: str) -> Credentials:
     if found.principal != principal:
         raise NotAuthenticated(f"{path} is of {found.principal}; expected those of {principal}")
     if found.is_over:
-        for said in found.endings():
+        for said in found.warnings():
             log.error("%s", said)
         raise NotAuthenticated(
             f"{path}: the certificate is over; where the authority is, say onyx cert issue "

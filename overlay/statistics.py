@@ -86,6 +86,7 @@ class Credentials(Struct):
             "certificates_ending",
         ),
     ] = {}
+    is_open: Annotated[bool, told("Every account of its machine can read its key.")] = False
 
 
 class Node(Struct):

@@ -599,7 +599,7 @@ class ClientConnection:
 
     async def _tick(self) -> None:
         while True:
-            for sentence in () if self._credentials is None else self._credentials.endings():
+            for sentence in () if self._credentials is None else self._credentials.warnings():
                 log.warning("%s", sentence)
             await anyio.sleep(TICK_SECONDS)
             await self._handle(TimePassed())

@@ -157,7 +157,7 @@ class Connections:
                 log.warning("a connection is closed: %s", detail)
         shown = (each.secured for each in self.here.values() if each.secured is not None)
         credentials.note_connected((s.principal, s.certificate) for s in shown if s.certificate)
-        for said in credentials.endings():
+        for said in credentials.warnings():
             log.warning("%s", said)
 
     def cut_slowest(self) -> None:

@@ -41,6 +41,7 @@ from overlay.link.principal import NOBODY, Principal
 from overlay.link.tls_channel import TlsChannel
 from overlay.link.validity import AUTHORITY, DAY, Certificate, ending
 
+OPEN = "can be read by every account of its machine, which may be its holder then: chmod 600"
 ENDING_MAX = 1_000  # of them that are told
 HOUR = 3600.0
 TOKEN = re.compile(r"^token ([\w.-]{20,4096})$", re.MULTILINE)
@@ -136,9 +137,18 @@ class Credentials:
         own = {} if self.own is None else {"own": self.own.until}
         return {**own, "authority": self.authority_until}
 
-    def endings(self) -> list[str]:
+    @property
+    def is_open(self) -> bool:
+        """Whether any account of the machine can read the file, and so be whom it shows."""
+        try:
+            return bool(self.path.stat().st_mode & 0o004)
+        except OSError:
+            return False
+
+    def warnings(self) -> list[str]:
         """What ends soon or is over, a sentence each: what this process shows, and what those show
-        who are connected; of each once a day, looked at once an hour."""
+        who are connected; and that its file is open.  Of each once a day, looked at once an hour.
+        """
         now = self.wall()
         if 0 <= self._told_again - now <= HOUR:  # further off it was noted by a clock that was set
             return []
@@ -148,6 +158,8 @@ class Credentials:
         found = {whose[of]: until for of, until in self.ends().items()}
         found |= {f"the certificate of {who}": until for who, until in self.ending.items()}
         told = {of: said for of, until in found.items() if (said := ending(until, now))}
+        if self.is_open:
+            told[str(self.path)] = OPEN
         new = told.keys() - self._told
         self._told |= dict.fromkeys(new, now // DAY)
         return [f"{of} {said}" for of, said in told.items() if of in new]
@@ -183,7 +195,7 @@ class Credentials:
 
     def statistics(self) -> statistics.Credentials:
         revoked = len(self.revoked | self._revoked_elsewhere)
-        said = self.network, str(self.principal), revoked, self.ends(), self.ending
+        said = self.network, str(self.principal), revoked, self.ends(), self.ending, self.is_open
         return statistics.Credentials(*said)
 
     def _state(self) -> object:

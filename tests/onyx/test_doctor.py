@@ -106,6 +106,7 @@ def tls(**told: float) -> Callable[[Facts], None]:
 
 BROKEN: Mapping[str, tuple[Callable[[Facts], None], str, str]] = {
     "certificate": (tls(own=12.4), "certificate", "ends in 12 days"),
+    "key": (changed("node", "tls", to={"is_open": True}), "key", "can read its key"),
     "certificate over": (tls(own=-1), "certificate", "is over since"),
     "authority": (tls(authority=29), "certificate", "ends in 29 days"),
     "certificate of a user": (tls(ann=3), "certificate", "ends in 3 days"),

@@ -104,7 +104,9 @@ class SeparateNodes:
 
     def certify(self, node: str, days: float = LEAF_DAYS) -> None:
         """It shows another certificate from now on, which lasts so long."""
-        write_atomically(self.credentials(node), self._authority.issue(principal_of(node), days))
+        write_atomically(
+            self.credentials(node), self._authority.issue(principal_of(node), days), mode=0o600
+        )
 
     def revoke(self, node: str) -> None:
         """All certificates that it has had."""

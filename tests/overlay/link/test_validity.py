@@ -44,6 +44,7 @@ class Place:
 
     def issue(self, who: Principal, days: float) -> None:
         self.files[who].write_bytes(self.authority.issue(who, days))
+        self.files[who].chmod(0o600)
         self._read()
 
     def revoke(self, who: Principal) -> None:
@@ -194,23 +195,32 @@ def test_ends_are_told_once_a_day_of_the_process_its_authority_and_who_is_there(
     assert shown.own is not None
     assert shown.ends() == {"own": shown.own.until, "authority": shown.authority_until}
     assert days_left(shown.authority_until, shown.own.until) > AUTHORITY_DAYS - LEAF_DAYS - 1
-    assert shown.endings() == []
+    assert shown.warnings() == []
     place.off[B] = (LEAF_DAYS - TOLD_DAYS + 1) * DAY
     ann = place.shown[ANN].own
     assert ann is not None
     shown.note_connected([(ANN, ann), (Principal("user", "bob"), ann._replace(until=1e12))])
     assert shown.ending == {"user/ann": ann.until}
-    first = shown.endings()
+    first = shown.warnings()
     assert [text.partition(" ends in ")[0] for text in first] == [
         "the certificate of broker/B", "the certificate of user/ann",
     ]  # fmt: skip
     again: list[str] = []
     for _ in range(24):
         place.off[B] += 3600
-        again += shown.endings()
+        again += shown.warnings()
     assert len(again) == len(first), "once a day"
     place.off[B] = AUTHORITY_DAYS * DAY
-    assert any(text.startswith("the network's authority ") for text in shown.endings())
+    assert any(text.startswith("the network's authority ") for text in shown.warnings())
+
+
+def test_a_key_that_every_account_can_read_is_told(place: Place) -> None:
+    place.files[ANN].chmod(0o640)
+    assert place.shown[ANN].warnings() == []
+    place.files[B].chmod(0o644)
+    (said,) = place.shown[B].warnings()
+    assert said.startswith(f"{place.files[B]} can be read by every account")
+    assert place.shown[B].statistics().is_open
 
 
 def test_of_several_authorities_one_that_is_over_vouches_for_nobody(
