@@ -4,6 +4,7 @@ again when there is room."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from random import Random
 
 import pytest
@@ -31,8 +32,12 @@ def disjunct(profile: str) -> Conjunction:
     return only
 
 
+pattern_of = cache(Pattern)  # the same ones are compared again and again
+
+
 def is_covered(interest: Conjunction, told: set[Conjunction]) -> bool:
-    return any(covers(Pattern(one), Pattern(interest)) for one in told)
+    wanted = pattern_of(interest)
+    return any(covers(pattern_of(one), wanted) for one in told)
 
 
 @pytest.mark.parametrize("seed", range(6))
