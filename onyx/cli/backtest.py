@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from onyx.cli.plan_files import load_plan
-from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
+from onyx.cli.spark_options import SMALL_HELP, SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import Subparsers, add_verb, not_negative
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_STORE, UsageError, UserError
@@ -43,6 +43,7 @@ put on the network: messages that satisfy its routing query, and with --plan and
 With --weights a whole population is replayed and only its loads are written, which
 onyx plan make --weights reads: profiles count by what is delivered to them.
 
+{SMALL_HELP}
 {SPARK_HELP}"""
 
 EXAMPLES = """\

@@ -23,7 +23,7 @@ from onyx.charts import Curve, columns_svg, curves_svg
 from onyx.cli.asking import Told, add_commands, ask, network, tell
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
-from onyx.cli.spark_options import SPARK_HELP, add_spark_arguments, open_spark
+from onyx.cli.spark_options import SMALL_HELP, SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import print_json, read_text, say, say_unread, table
 from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb, not_negative
 from onyx.data_directory import write_atomically
@@ -662,7 +662,7 @@ def _add_make(subverbs: Subparsers) -> None:
         details="Writes into the directory of --out: plan.json (the rules), assignment.parquet\n"
         "(profile, partition, pattern, broker), report.html, and its pictures as SVG.\n"
         "Texts that are no profiles are left out, counted and listed.\n\n"
-        f"{SPARK_HELP}",
+        f"{SMALL_HELP}\n{SPARK_HELP}",
         examples=MAKE_EXAMPLES,
     )
     add_spark_arguments(parser)

@@ -16,10 +16,11 @@ from registration.spark.input_files import SMALL_BYTES, SMALL_PROFILES_BYTES
 from registration.spark.progress import Progress, Told
 from registration.spark.session import Session, SparkOptions, spark_session
 
-SPARK_HELP = f"""\
-Small files, {SMALL_BYTES >> 20} MB of messages and {SMALL_PROFILES_BYTES >> 20} MB of profiles
-at most, are worked on without Spark.
-Larger ones are on Spark inside this command on all cores; no cluster and no Java are needed.
+SMALL_HELP = f"""\
+Up to {SMALL_BYTES >> 20} MB of messages and {SMALL_PROFILES_BYTES >> 20} MB of profiles are read here;
+for more, Spark is started, which takes ten seconds."""
+SPARK_HELP = """\
+Runs on Spark inside this command on all cores; no cluster and no Java are needed.
 With --master it runs on your cluster with your settings: this code is sent along, its
 dependencies have to be there. It can also be submitted, as
   spark-submit [options] path/to/onyx/__main__.py VERB ..."""
