@@ -16,8 +16,9 @@ from registration.spark.input_files import SMALL_BYTES, SMALL_PROFILES_BYTES
 from registration.spark.progress import Progress, Told
 from registration.spark.session import Session, SparkOptions, spark_session
 
+_MEGABYTES = SMALL_BYTES >> 20, SMALL_PROFILES_BYTES >> 20
 SMALL_HELP = f"""\
-Up to {SMALL_BYTES >> 20} MB of messages and {SMALL_PROFILES_BYTES >> 20} MB of profiles are read here;
+Up to {_MEGABYTES[0]} MB of messages and {_MEGABYTES[1]} MB of profiles are read here;
 for more, Spark is started, which takes ten seconds."""
 SPARK_HELP = """\
 Runs on Spark inside this command on all cores; no cluster and no Java are needed.
