@@ -142,23 +142,28 @@ async def test_an_answer_is_waited_for_so_long_and_handlers_run_beside_each_othe
 
 
 async def test_questions_of_one_principal_are_bounded(registration: str) -> None:
+    """Sixteen wait for their answers until four more have been refused."""
     codes: list[str] = []
+    refused = trio.Event()
 
-    async def never(asker: str, writes: bool, body: bytes) -> bytes:
-        await trio.sleep_forever()
-        raise AssertionError
+    async def failing(asker: str, writes: bool, body: bytes) -> bytes:
+        await refused.wait()
+        raise ValueError("no answer")
 
     async def ask(source: DataSource) -> None:
-        codes.append(await code_of(client, source.id, timeout=3.0))
+        codes.append(await code_of(client, source.id, timeout=SAFETY_SECONDS))
 
     async with (
-        answering(registration, never) as source,
+        answering(registration, failing) as source,
         RegistrationClient(registration) as client,
         trio.open_nursery() as tasks,
     ):
         for _ in range(20):
             tasks.start_soon(ask, source)
-    assert sorted(codes) == ["busy"] * 4 + ["timeout"] * 16
+        while len(codes) < 4:
+            await trio.sleep(0.01)
+        refused.set()
+    assert sorted(codes) == ["busy"] * 4 + ["source-failed"] * 16
 
 
 async def test_what_a_connection_takes_along_is_asked_again_unless_it_writes(
