@@ -875,8 +875,8 @@ cdef bytes BYTE_KINDS = _byte_kinds()
 # Most messages are well-formed UTF-8 with elements, attributes, namespaces, text, CDATA sections,
 # comments and processing instructions.  The scanner reads these in one pass, without a Python
 # object for an element or a value.  Whatever else it meets (a DOCTYPE, another encoding, anything
-# malformed, in doubt or beyond a limit) it gives back: expat reads the message again (``text``).  So
-# no refusal is the scanner's, and what it accepts is what expat makes of it.
+# malformed, in doubt or beyond a limit) it gives back: expat reads the message again (``text``).
+# So no refusal is the scanner's, and what it accepts is what expat makes of it.
 #
 # Each ``_read`` method stands on the first byte of what it reads and leaves ``_at`` behind it; it
 # returns False for "not ordinary".  No method steps over a byte it has not looked at: compiled, the
