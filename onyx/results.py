@@ -95,6 +95,11 @@ class Results:
         return name
 
     @property
+    def profile_ids(self) -> tuple[str, ...]:
+        """The profiles; where none was named, as they were when it connected."""
+        return tuple(self._places)
+
+    @property
     def lost(self) -> int:
         """How many deliveries were thrown away because nobody took them."""
         return sum(self.lost_by_profile().values())

@@ -23,7 +23,7 @@ from onyx.client_values import Delivery
 from onyx.clients import User
 from onyx.data_directory import write_atomically
 from onyx.data_source import FAREWELL_SECONDS
-from onyx.errors import CommandFailed, UsageError, file_errors
+from onyx.errors import CommandFailed, RequestFailed, UsageError, file_errors
 from onyx.positions import PositionFile
 from onyx.results import Results
 
@@ -155,6 +155,9 @@ async def _subscribe(
                 positions=positions,
             )
             await results.connect()
+            if not results.profile_ids:
+                what = f"user {arguments.user!r} has no profiles; onyx profile add gives them some"
+                raise RequestFailed("unknown-profile", what)
             async with background_tasks(trio.open_nursery()) as nursery:
                 if arguments.exec is None:
                     nursery.start_soon(_take, results, writer, nursery.cancel_scope)

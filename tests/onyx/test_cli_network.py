@@ -465,6 +465,7 @@ def test_nobody_there_is_one_line_and_69(
         (["profile", "add", "-", "-"], 2, "only once"),
         (["profile", "show", "p999999"], 65, "[unknown-profile]"),
         (["subscribe", "p999999"], 65, "[unknown-profile]"),
+        (["subscribe", "--user", "nobody"], 65, "has no profiles"),
         (["status", "--broker", "B22"], 2, 'did you mean "B2"'),
     ],
 )
