@@ -85,7 +85,7 @@ def _read(metric: Metric, path: tuple[str, ...], said: Any) -> Iterator[Sample]:
     if metric.label and isinstance(said, dict):
         yield from (((str(key),), value) for key, value in islice(said.items(), LABELS_MAX))
     elif said is not None:
-        yield (), len(said) if isinstance(said, dict) else said
+        yield (), len(said) if isinstance(said, dict | list) else said
 
 
 METRICS: Mapping[type[NodeStatistics], Sequence[MetricRow]] = {
