@@ -365,7 +365,7 @@ async def run_node_process(
     UserError without compiled modules.
     """
     topology, node_id = structs.replace(topology, metadata=()), process.node.id
-    log.info("starts", extra=_start(process, topology.limits))
+    _say_start(process, topology.limits)
     if not AVAILABLE:
         raise UserError(str(KernelMissing()))
     shown = None if credentials is None else _load(credentials, topology, node_id)
@@ -620,11 +620,17 @@ async def _take_settings(file: _File, vitals: Vitals) -> None:
                 log.warning("takes a new start: %s", ", ".join(left))
 
 
-def _start(process: NodeProcess, limits: Limits) -> dict[str, object]:
-    """What the first line of a log says of a process: which it is, and its bounds."""
+def _say_start(process: NodeProcess, limits: Limits) -> None:
+    """The first line of a log: which process it is of, and bounds that are not the usual ones."""
     found = {**who(), "node": process.name, "listens": str(process.node.listen)}
-    bounds = asdict(limits).items()
-    return found | {name: value for name, value in bounds if isinstance(value, int | float)}
+    bounds = _bounds(limits)
+    log.info("starts", extra=found | dict(bounds.items() - _bounds(Limits()).items()))
+    log.debug("all bounds", extra=bounds)
+
+
+def _bounds(limits: Limits) -> dict[str, object]:
+    found = asdict(limits).items()
+    return {name: value for name, value in found if isinstance(value, int | float)}
 
 
 if __name__ == "__main__":

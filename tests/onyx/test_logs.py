@@ -88,6 +88,7 @@ async def test_a_process_begins_with_who_it_is(tmp_path: Path) -> None:
     said: list[str] = []
     logs = LogOptions(format=LogFormat.JSON)
     topology = replace(small_topology(tmp_path / "data", 1), log=logs)
+    topology = replace(topology, limits=replace(topology.limits, sources_max=7))
     async with launch(topology, write_line=said.append) as network:
         pids = network.pids
     lines = [json.loads(line) for line in said]
@@ -96,4 +97,7 @@ async def test_a_process_begins_with_who_it_is(tmp_path: Path) -> None:
         first = next(line for line in lines if line["process"] == process)
         assert first["event"] == "starts"
         assert (first["pid"], first["version"]) == (pid, version())
-        assert first["link_backlog_bytes_max"] == topology.limits.link_backlog_bytes_max
+        bounds = {name for name in first if name.endswith("_max")}
+        assert (first["sources_max"], bounds) == (7, {"sources_max"}), (
+            "others are as they usually are"
+        )
