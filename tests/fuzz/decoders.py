@@ -188,12 +188,12 @@ def fuzz(seed: int, inputs: int, formats: Sequence[WireFormat] = tuple(WireForma
 
 def peak_bytes() -> int:
     """The most that this process has held in memory so far, or since ``peak_from_now``."""
-    if sys.platform == "linux":
-        found = re.search(rb"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_bytes())
-        assert found is not None
-        return 1024 * int(found[1])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
+    if sys.platform != "linux":
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
+    found = re.search(rb"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_bytes())
+    assert found is not None
+    return 1024 * int(found[1])
 
 
 def peak_from_now() -> int:
