@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 from formats.errors import Fault
 from formats.media_types import XML
+from onyx.errors import RequestFailed
 
 Publication = (
     bytes
@@ -44,6 +45,12 @@ class Outcome:
     @property
     def fault(self) -> Fault:
         return Fault(self.code, self.reason, line=self.line, column=self.column)
+
+    def check(self) -> Self:
+        """Itself; RequestFailed where the message was refused."""
+        if not self.accepted:
+            raise RequestFailed(self.code, self.reason, self.fault)
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,16 @@ from msgspec.structs import replace
 
 from formats.errors import DecodeError, Fault, Refusal, SchemaRefused, about
 from onyx.cli.main import EPILOG
-from onyx.errors import ENDINGS, ProfileNotAccepted, RequestFailed, UsageError, ending, exit_code_of
+from onyx.client_values import Outcome
+from onyx.errors import (
+    ENDINGS,
+    EXIT_DATA,
+    ProfileNotAccepted,
+    RequestFailed,
+    UsageError,
+    ending,
+    exit_code_of,
+)
 from onyx.gateway.refusals import problem
 from onyx.registration_client import answer_of, request_failed
 from overlay import verbs
@@ -125,3 +134,12 @@ def test_an_answer_that_is_none_is_said_as_an_error_of_its_verb(
 ) -> None:
     with pytest.raises(RequestFailed, match=rf"^{asked.verb}: .* \[bad-answer\]"):
         answer_of(asked, result)
+
+
+def test_a_refused_message_raises_where_the_program_checks() -> None:
+    accepted = Outcome(1, accepted=True)
+    assert accepted.check() is accepted
+    fault = Fault("not-well-formed", "no element found", line=2, column=7)
+    with pytest.raises(RequestFailed, match=r"no element found \[not-well-formed\]") as caught:
+        Outcome.refused(fault).check()
+    assert (caught.value.fault, caught.value.exit_code) == (fault, EXIT_DATA)
