@@ -50,7 +50,7 @@ class MessageLimits(Struct, frozen=True, forbid_unknown_fields=True):
     as they stand in the message, after expansion of internal entities (`entity-expansion`)"""
 
     def of(self, size: int) -> MessageLimits:
-        """Those of a message that is published in so many bytes, in whatever form: it may become
+        """The limits of a message that is published in so many bytes, in any form: it may become
         no more than a text of SPARSE_BYTES, or than eight times as long, could be."""
         room = max(SPARSE_BYTES, 8 * size)
         if room >= self.expansion_max:

@@ -129,7 +129,7 @@ class AuditLog(Part):
             self._tell(broker)
 
     def _tell(self, broker: str) -> None:
-        """What a broker that is here does not know."""
+        """The digests that a connected broker does not know."""
         connection = self._links.connection_of(f"broker/{broker}")
         is_told = self._told.get(broker, 0) == self._last
         if connection is None or is_told or AUDIT not in self._links.features(f"broker/{broker}"):

@@ -47,7 +47,7 @@ class GraphLimits:
     json_context_work_max: int = 50_000
 
     def of(self, nodes: int) -> GraphLimits:
-        """Those of a graph that may have so many blank nodes by its size."""
+        """The limits of a graph that may have so many blank nodes by its size."""
         return self if nodes <= self.blank_nodes_max else replace(self, blank_nodes_max=nodes)
 
 

@@ -48,7 +48,7 @@ def digest_of(entry: AuditEntry) -> str:
 def faults(
     entries: Sequence[AuditEntry], marks: Mapping[str, Sequence[AuditMark]]
 ) -> Iterator[str]:
-    """What is wrong with a whole audit log, a sentence each; ``marks``: by whom they were told."""
+    """The faults of a whole audit log, a sentence each; ``marks``: by the broker that told them."""
     for refused in (False, True):
         chain = [entry for entry in entries if entry.refused is refused]
         digests = {entry.number: digest_of(entry) for entry in chain}

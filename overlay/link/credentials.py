@@ -146,8 +146,8 @@ class Credentials:
             return False
 
     def warnings(self) -> list[str]:
-        """What ends soon or is over, a sentence each: what this process shows, and what those show
-        who are connected; and that its file is open.  Of each once a day, looked at once an hour.
+        """A sentence for each certificate that ends soon or is over, of this process and of the
+        connected ones, and for a file that others can read; each once a day.
         """
         now = self.wall()
         if 0 <= self._told_again - now <= HOUR:  # further off it was noted by a clock that was set

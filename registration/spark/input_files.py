@@ -1,4 +1,4 @@
-"""What a job reads: profiles, messages and weights, of which small files are read in this process.
+"""The inputs of a job: profiles, messages and weights; small files are read in this process.
 
 =============  ===================================================================================
 profiles       what it holds

@@ -1,4 +1,4 @@
-"""What a job reads (input_files.py), from any path that Spark reads; small files without Spark.
+"""The inputs of a job (input_files.py), from any path that Spark reads; small files without it.
 
 ``onyx://HOST:PORT?credentials=FILE&source=NAME`` are the archives of a network's brokers: Spark
 finds ``format("onyx")`` by its name, and the query has options of it.

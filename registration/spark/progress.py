@@ -105,7 +105,7 @@ class Steps:
 
 
 class TaskSteps(Steps):
-    """Those of a job on Spark, also told of while tasks of a step end."""
+    """The steps of a job on Spark, also told of while their tasks end."""
 
     def __init__(self, session: Session, told: Told) -> None:
         super().__init__(told)
