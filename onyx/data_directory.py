@@ -25,7 +25,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -156,6 +156,18 @@ def directory_locked(directory: Path) -> Iterator[None]:
         os.ftruncate(handle, 0)
     finally:
         os.close(handle)
+
+
+def holder_of(directory: Path) -> int | None:
+    """The process on this machine that holds a directory; None: none, or it cannot be told.  The
+    lock is not touched."""
+    lock = directory / "lock"
+    with suppress(OSError, ValueError):
+        pid, inode = int(lock.read_text()), lock.stat().st_ino
+        held = Path("/proc/locks").read_text().splitlines()
+        if any(f" {pid} " in line and f":{inode} " in line for line in held):
+            return pid
+    return None
 
 
 def _shape(topology: Topology) -> object:

@@ -136,7 +136,7 @@ async def ask_brokers(
     but: Collection[str] = (),
     seconds: float = float("inf"),
     silent: type[UserError] = NetworkUnreachable,
-    why: dict[str, str] | None = None,
+    why: dict[str, UserError] | None = None,
 ) -> dict[str, T | None]:
     """What each answers, all asked at the same time, ``but`` those that do not run; None of one
     that does not answer, within ``seconds`` or but for a ``silent`` error, and ``why``."""
@@ -149,7 +149,7 @@ async def ask_brokers(
                 async with NetworkClient(address) as client:
                     found[broker] = await ask(client)
         except silent as error:
-            reasons[broker] = str(error)
+            reasons[broker] = error
 
     async with trio.open_nursery() as nursery:
         for broker, address in brokers.items():

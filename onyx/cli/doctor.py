@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
-import os
+import math
 import platform
 import re
 import socket
 import sys
-import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -23,67 +21,169 @@ from msgspec import to_builtins
 
 from formats.errors import FormatError
 from formats.schema import read_schema, what_is_unread
+from onyx import machine_checks
 from onyx.cli.asking import ask_brokers
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.values import counted, print_json, say
 from onyx.cli.verb import Subparsers, add_verb
-from onyx.data_directory import DataDirectory
-from onyx.doctor import CHECKS, DoctorFinding, Facts, Machine, Process, examine
-from onyx.errors import EXIT_OK, UsageError, UserError, file_errors
+from onyx.data_directory import DataDirectory, holder_of
+from onyx.doctor import CHECKS, WHERE, DoctorFinding, Facts, Process, Silence, examine, silence
+from onyx.errors import EXIT_OK, RequestFailed, UsageError, UserError, file_errors
 from onyx.identity.known_networks import credentials_for, identity_of
-from onyx.listening import processes_of
+from onyx.machine_checks import Machine, examine_machine
 from onyx.network_looks import whole
 from onyx.network_view import read_statistics
 from onyx.registration_client import NetworkClient, RegistrationClient, addresses_of
 from onyx.release import version
 from overlay import verbs
-from overlay.link.errors import StoreError
-from overlay.link.open_files import allow_connections
-from overlay.link.store_inspection import inspect
 from overlay.link.validity import AUTHORITY, TOLD_DAYS
-from overlay.statistics import NodeStatistics, RegistrationStatistics
-from overlay.stores import SQLITE
+from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
 # -------------------------------------------------------------------------------------------------
-# What onyx doctor looks at: the processes of a network, and what of it is on this machine.
+# What onyx doctor asks the processes of a network, and why one does not answer.
 
 
-FSYNC_BYTES = 4096
-FSYNCS = 5
 ANSWER_SECONDS = 5.0
+LOOK_SECONDS = 3.0
 SCHEMAS_MAX = 256  # sources whose schemas are looked at
 
 
-async def gather(where: str, topology: Topology | None, unreachable: str = "") -> Facts:
-    """All that can be had; of a network that does not answer, or that is ``unreachable``, why."""
-    facts = Facts(version(), unreachable, time.time())
-    if not unreachable:
+async def gather(
+    where: str, topology: Topology | None, unknown: str = "", file: Topology | None = None
+) -> Facts:
+    """All that can be had of a network, and of this machine with a ``topology``, the one that runs,
+    of which the operator has a ``file``.  ``unknown``: why no address is known."""
+    facts = Facts(version(), now=time.time())
+    if unknown:
+        facts.unreachable = Silence(unknown, WHERE)
+    else:
         facts.certificates = certificates_of(where)
-        await _ask_network(where, facts)
+        await _ask_registration(where, topology, facts)
     if topology is not None:
-        facts.machine = await trio.to_thread.run_sync(machine_of, topology, facts)
+        if facts.unreachable is not None:
+            at = {broker.id: topology.where(broker.id) for broker in topology.brokers}
+            await _ask_brokers(at, {}, facts, topology)
+        answering = [node for node, process in facts.processes.items() if process.statistics]
+        machine = Machine(topology, file or topology, answering)
+        facts.machine = await trio.to_thread.run_sync(examine_machine, machine)
     return facts
 
 
-async def _ask_network(where: str, facts: Facts) -> None:
+async def _ask_registration(where: str, topology: Topology | None, facts: Facts) -> None:
+    name = "registration service" if topology is None else topology.registration[0].id
+    error: UserError | None = None
+    with trio.move_on_after(ANSWER_SECONDS) as first:
+        try:
+            async with RegistrationClient(where) as registration:
+                own = await _asked(registration)
+                first.deadline = math.inf
+                await _ask_network(registration, own, name, topology, facts)
+        except UserError as failed:
+            error = failed
+    if error is not None or first.cancelled_caught:
+        facts.unreachable = await why_silent(where, error, topology, name)
+
+
+async def _ask_network(
+    registration: RegistrationClient,
+    own: Process,
+    name: str,
+    topology: Topology | None,
+    facts: Facts,
+) -> None:
+    told = own.read()
+    if isinstance(told, BrokerStatistics):
+        facts.unreachable = silence("role", own.address, f"the broker {told.broker}")
+        return
+    said = told if isinstance(told, RegistrationStatistics) else RegistrationStatistics()
+    facts.processes[said.registration or name] = own
+    brokers = await registration.brokers()
+    if topology is not None:
+        facts.other_brokers = sorted(brokers.keys() ^ set(topology.broker_ids))
+    await _ask_brokers(brokers, said.processes.down, facts, topology)
+    facts.schemas = await _unread_schemas(registration)
+
+
+async def _ask_brokers(
+    brokers: Mapping[str, str], down: Mapping[str, str], facts: Facts, topology: Topology | None
+) -> None:
+    errors: dict[str, UserError] = {}
+    heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError, errors)
+    for broker, process in heard.items():
+        at = brokers[broker]
+        silent = Process(at, down=down.get(broker, ""))
+        told = None if process is None else process.read()
+        answers = process is not None
+        if isinstance(told, NodeStatistics) and getattr(told, "broker", "") != broker:
+            answers = False
+            silent.why = silence("role", at, f"not {broker}, but {_called(told)}")
+        elif not answers and not silent.down:
+            silent.why = await why_silent(at, errors.get(broker), topology, broker)
+        facts.processes[broker] = process if process is not None and answers else silent
+
+
+def _called(told: NodeStatistics) -> str:
+    return str(getattr(told, "broker", "") or getattr(told, "registration", "another process"))
+
+
+async def why_silent(
+    where: str, error: UserError | None, topology: Topology | None, node: str
+) -> Silence:
+    """Why a process does not answer, by the ``error`` of who has asked it, if there was one in
+    time, by its address, and, where it is on this machine, by itself."""
+    if isinstance(error, RequestFailed):
+        return silence(_refusal(error), where, error.reason.partition("\n")[0])
+    if error is not None and "certificate" in str(error):
+        return silence("certificate", where, str(error))
+    pid = None
+    if topology is not None:
+        directory = DataDirectory(topology.data_directory).node_directory(node)
+        pid = holder_of(directory)
+    for at in addresses_of(where):
+        kind, said = await trio.to_thread.run_sync(look, *at)
+        if kind != "gone":
+            break
+    if pid is not None and kind in ("gone", "mute"):
+        kind = "stopped" if is_stopped(pid) else {"gone": "deaf", "mute": "hung"}[kind]
+    return silence(kind, str(at), said, pid)
+
+
+def _refusal(error: RequestFailed) -> str:
+    """Its kind among SILENCES."""
+    if error.code != "not-authenticated":
+        return "disk-full" if error.code == "disk-full" else "refused"
+    if "credentials" in error.reason:
+        return "no-credentials"
+    timely = "revoked" not in error.reason and "expired" not in error.reason
+    return "authority" if timely else "certificate"
+
+
+def look(host: str, port: int) -> tuple[str, str]:
+    """Who is at an address that has not answered as a process of the network does: a kind among
+    SILENCES, and the system's words."""
+    kind = "far"
     try:
-        async with RegistrationClient(where) as registration:
-            brokers = await registration.brokers()
-            own = await _asked(registration)
-            told = own.read()
-            said = told if isinstance(told, RegistrationStatistics) else RegistrationStatistics()
-            facts.processes[said.registration or "registration service"] = own
-            down = said.processes.down
-            why: dict[str, str] = {}
-            heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError, why)
-            for broker, process in heard.items():
-                said_of = down.get(broker, ""), 0.0, why.get(broker, "")
-                silent = Process(brokers[broker], None, *said_of)
-                facts.processes[broker] = process or silent
-            facts.schemas = await _unread_schemas(registration)
-    except UserError as error:
-        facts.unreachable = str(error)
+        with socket.create_connection((host, port), LOOK_SECONDS) as there:
+            kind = "mute"
+            there.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            kind, said = "other", ": a web server" if there.recv(5) == b"HTTP/" else ""
+    except ConnectionRefusedError:
+        kind, said = "gone", ""
+    except socket.gaierror:
+        kind, said = "unknown", ""
+    except OSError as error:
+        said = error.strerror or "nothing comes back"
+        if isinstance(error, ConnectionError):
+            kind, said = "other", ""
+    return kind, said
+
+
+def is_stopped(pid: int) -> bool:
+    """By a signal, or a debugger."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    return False
 
 
 def certificates_of(where: str) -> dict[str, float]:
@@ -140,87 +240,6 @@ def why_unread(name: str, data: bytes) -> str:
     return f"{unread[0]}{more}" if unread else ""
 
 
-# --- this machine -------------------------------------------------------------------------
-
-
-def machine_of(topology: Topology, facts: Facts) -> Machine:
-    """``facts``: which processes answer, as what listens at their addresses is theirs."""
-    directory = DataDirectory(topology.data_directory)
-    machine = Machine(str(directory.path), reserve_bytes=topology.limits.disk_reserve_bytes)
-    place = _existing(directory.path)
-    try:
-        machine.fsync_s = fsync_seconds(place)
-        names = [process.name for process in processes_of(topology)]
-        folders = [place, *(_existing(directory.node_directory(name)) for name in names)]
-        disks = {folder.stat().st_dev: folder for folder in reversed(folders)}
-        for folder in disks.values():
-            disk = os.statvfs(folder)
-            machine.free_bytes[str(folder)] = disk.f_bavail * disk.f_frsize
-    except OSError as error:
-        machine.data_fault = f"{place} cannot be written: {error.strerror}"
-    try:
-        allow_connections(topology.limits, len(topology.brokers))
-    except TopologyError as error:
-        machine.files_fault = error.reason
-    for process in processes_of(topology):
-        known = facts.processes.get(process.node.id)
-        if known is None or known.statistics is None:
-            for address in (process.node.listen, process.node.links):
-                if why := port_fault(address.host, address.port):
-                    machine.ports[str(address)] = why
-        store = directory.store_file(process.name)
-        if process.node.store == SQLITE and store.exists() and (why := store_fault(store)):
-            machine.stores[process.name] = why
-    return machine
-
-
-def _existing(path: Path) -> Path:
-    """The directory, or where it would be made."""
-    while not path.exists():
-        path = path.parent
-    return path
-
-
-def fsync_seconds(directory: Path) -> float:
-    """How long a small write takes until it is on the disk; the median.  OSError."""
-    times = []
-    with tempfile.TemporaryFile(dir=directory) as file:
-        for _ in range(FSYNCS):
-            began = time.perf_counter()
-            file.write(b"\0" * FSYNC_BYTES)
-            file.flush()
-            os.fsync(file.fileno())
-            times.append(time.perf_counter() - began)
-    return sorted(times)[FSYNCS // 2]
-
-
-def port_fault(host: str, port: int) -> str:
-    """Why a process could not listen at an address of this machine; "" where it could, or where the
-    address is another machine's."""
-    if not port:
-        return ""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as attempt:
-        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            attempt.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return "something else listens there"
-            if error.errno == errno.EACCES:
-                return "this account may not listen there"
-    return ""
-
-
-def store_fault(store: Path) -> str:
-    """What is wrong with a store, without reading all of it; "" where nothing is."""
-    try:
-        found = inspect(store, deep=False)
-    except (StoreError, OSError) as error:
-        return str(error)
-    return found.lost or "; ".join(found.faults)
-
-
 EXIT_FOUND = 1
 
 DETAILS = f"""\
@@ -228,9 +247,11 @@ Looks at every process (does it answer, its release, its clock, what waits for n
 and users and for how long, links that come and go, messages that nobody wants, inputs
 at which it has failed), at the ends of certificates (those of processes, of who is
 connected, yours, and, where the authority is, all that it has issued), at the schemas of
-sources, and, with --topology, at this machine:
-the data directory, free disk, how long a write takes, open files, ports, stores.
-Everything that is found comes with a remedy. Nothing is changed.
+sources, and at this machine, with --topology or where this account has started the network:
+the topology file, the data directory, free disk, how long a write takes, open files, ports,
+stores, certificates and keys, Java. Of a process that does not answer it says whether it is
+gone, hangs, is stopped, is another one, or refuses. All but the schemas goes on without the
+registration service. Everything that is found comes with a remedy. Nothing is changed.
 
 --bundle FILE writes a zip file for a bug report: what was found, what processes count, the
 topology without passwords, versions. No message and no text of a profile is in it; ids of
@@ -255,15 +276,16 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 async def run(arguments: argparse.Namespace) -> int:
-    topology = None if arguments.topology is None else _running(arguments.topology)
-    where, why = "", ""
+    file = None if arguments.topology is None else load_topology(arguments.topology)
+    where, unknown = "", ""
     try:
         where = registration_address(arguments)
     except UsageError as error:
-        if topology is None:
+        if file is None:
             raise
-        why = str(error)
-    facts = await gather(where, topology, why)
+        unknown = str(error)
+    topology = _running(where, file)
+    facts = await gather(where, topology, unknown, file)
     found = examine(facts)
     if arguments.bundle is not None:
         write_bundle(arguments.bundle, facts, found, topology)
@@ -277,11 +299,19 @@ async def run(arguments: argparse.Namespace) -> int:
     return EXIT_FOUND if found else EXIT_OK
 
 
-def _running(file: Path) -> Topology:
-    """The network as it runs, if it ever did; as the file says otherwise."""
-    topology = load_topology(file)
-    resolved = DataDirectory(topology.data_directory).topology_file
-    return load_topology(resolved) if resolved.exists() else topology
+def _running(where: str, file: Topology | None) -> Topology | None:
+    """The network as it runs, if it ever did; as the file says otherwise.  None: nobody knows what
+    of it is on this machine."""
+    if file is not None:
+        directory = DataDirectory(file.data_directory)
+    elif (identity := identity_of(*addresses_of(where)[0])) is not None:
+        directory = DataDirectory(identity.parent)
+    else:
+        return None
+    resolved = directory.topology_file
+    with suppress(UserError, TopologyError):
+        return load_topology(resolved) if resolved.exists() else file
+    return file
 
 
 def said(facts: Facts, found: Sequence[DoctorFinding]) -> str:
@@ -290,7 +320,8 @@ def said(facts: Facts, found: Sequence[DoctorFinding]) -> str:
     for finding in found:
         lines.append(f"{finding.severity.upper()}  {finding.about}: {finding.what}")
         lines.append(f"    {finding.remedy}")
-    looked = counted(len(CHECKS), "check")
+    checks = CHECKS if facts.machine is None else (*CHECKS, *machine_checks.CHECKS)
+    looked = counted(len(checks), "check")
     here = "" if facts.machine is not None else "; say --topology FILE to look at this machine too"
     of = f"{looked} of {len(facts.processes)} processes"
     lines.append(f"{of}: {counted(len(found), 'finding')}{here}")
@@ -307,7 +338,6 @@ def write_bundle(
         "platform": platform.platform(),
         "unreachable": facts.unreachable,
         "schemas": facts.schemas,
-        "machine": None if facts.machine is None else asdict(facts.machine),
     }
     contents = {"about.json": about, "findings.json": to_builtins(found)}
     for node, process in facts.processes.items():

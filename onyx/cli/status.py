@@ -229,11 +229,13 @@ async def _collect(arguments: argparse.Namespace) -> list[Found]:
     async def ask(client: NetworkClient) -> tuple[str, Result]:
         return client.at, await client.ask(verbs.Statistics())
 
-    why: dict[str, str] = {}
+    why: dict[str, UserError] = {}
     heard = await ask_brokers(brokers, ask, but=down, silent=UserError, why=why)
     for broker, said in heard.items():
         at, told = said or (brokers[broker], {})
-        found.append(Found(broker, at, told or None, down.get(broker, ""), why.get(broker, "")))
+        found.append(
+            Found(broker, at, told or None, down.get(broker, ""), str(why.get(broker, "")))
+        )
     return found
 
 
