@@ -164,7 +164,7 @@ def topology(tmp_path: Path) -> Topology:
 
 
 def test_a_slow_disk(topology: Topology, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks, "fsync_seconds", lambda folder: 0.4)
+    monkeypatch.setattr(machine_checks, "fsync_seconds", lambda folder, writes: 0.4)
     (found,) = examine_machine(Machine(topology, topology))
     assert found.what.startswith("a small write is on the disk after 400 ms")
 

@@ -26,6 +26,7 @@ from onyx.cli import doctor
 from onyx.cli.doctor import gather
 from onyx.data_directory import DataDirectory, holder_of
 from onyx.doctor import DoctorFinding, examine
+from onyx.errors import NetworkUnreachable, NotAuthenticated, RequestFailed, UserError
 from onyx.identity.authority import Authority, account
 from onyx.identity.known_networks import use_credentials
 from onyx.machine_checks import Machine, examine_machine
@@ -146,6 +147,11 @@ def data_directory_in_the_way(it: Broken) -> None:
     it.topology = replace(it.topology, data_directory=it.folder / "file")
 
 
+def data_directory_that_cannot_be_looked_at(it: Broken) -> None:
+    """By a name that no file system takes; a folder of another account fails in the same place."""
+    it.topology = replace(it.topology, data_directory=it.folder / ("x" * 300))
+
+
 def store_of_b1_gone(it: Broken) -> None:
     it.directory.store_file("B1").unlink()
 
@@ -236,6 +242,7 @@ MACHINE = [
     (another_shape, "topology", "a network of another shape", "the network as it runs"),
     (another_port, "topology", "B1 listens at 127.0.0.1:", "the network as it runs"),
     (data_directory_in_the_way, "data", "cannot be written: Not a directory", "--data DIR"),
+    (data_directory_that_cannot_be_looked_at, "data", "cannot be looked at", "as the account"),
     (store_of_b1_emptied, "store", "is empty", "onyx store repair"),
     (store_of_b1_without_head, "store", "is gone", "onyx store repair"),
     (store_of_b1_overwritten, "store", "not a database", "onyx store verify"),
@@ -346,6 +353,24 @@ async def test_why_a_process_is_silent(
     registration = broken.topology.where("registration")
     why = await doctor.why_silent(registration, None, broken.topology, "registration")
     assert what in why.what
+    assert remedy in why.remedy
+
+
+REFUSED = [
+    (NotAuthenticated("no credentials are known for 10.0.0.7:7200.\nSay so"), "--credentials FILE"),
+    (NotAuthenticated("a certificate that is revoked"), "onyx cert issue PRINCIPAL"),
+    (NetworkUnreachable("no connection: a certificate that is over"), "onyx cert issue PRINCIPAL"),
+    (NotAuthenticated("self-signed certificate in certificate chain"), "another network"),
+    (RequestFailed("disk-full", "the disk has less than its reserve"), "make room on its disk"),
+    (RequestFailed("too-many", "too many connections"), "its log"),
+]
+
+
+@pytest.mark.parametrize(("error", "remedy"), REFUSED)
+async def test_a_process_that_refuses_has_said_why(error: UserError, remedy: str) -> None:
+    """No port is looked at."""
+    why = await doctor.why_silent("10.0.0.7:7200", error, None, "B1")
+    assert why.what in str(error)
     assert remedy in why.remedy
 
 
