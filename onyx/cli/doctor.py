@@ -108,22 +108,28 @@ async def _ask_network(
 async def _ask_brokers(
     brokers: Mapping[str, str], down: Mapping[str, str], facts: Facts, topology: Topology | None
 ) -> None:
+    facts.processes |= {broker: Process(at) for broker, at in brokers.items()}  # in this order
     errors: dict[str, UserError] = {}
     heard = await ask_brokers(brokers, _asked, down, ANSWER_SECONDS, UserError, errors)
-    for broker, process in heard.items():
+
+    async def note(broker: str, process: Process | None) -> None:
         at = brokers[broker]
-        silent = Process(at, down=down.get(broker, ""))
         told = None if process is None else process.read()
-        answers = process is not None
-        if isinstance(told, NodeStatistics) and getattr(told, "broker", "") != broker:
-            answers = False
-            silent.why = silence("role", at, f"not {broker}, but {_called(told)}")
-        elif not answers and not silent.down:
-            silent.why = await why_silent(at, errors.get(broker), topology, broker)
-        facts.processes[broker] = process if process is not None and answers else silent
+        if isinstance(told, NodeStatistics) and (name := _name(told)) != broker:
+            process = Process(at, why=silence("role", at, f"not {broker}, but {name}"))
+        elif process is None and broker in down:
+            process = Process(at, down=down[broker])
+        elif process is None:
+            why = await why_silent(at, errors.get(broker), topology, broker)
+            process = Process(at, why=why)
+        facts.processes[broker] = process
+
+    async with trio.open_nursery() as nursery:  # each may take as long as the system tries
+        for broker, process in heard.items():
+            nursery.start_soon(note, broker, process)
 
 
-def _called(told: NodeStatistics) -> str:
+def _name(told: NodeStatistics) -> str:
     return str(getattr(told, "broker", "") or getattr(told, "registration", "another process"))
 
 
@@ -136,10 +142,8 @@ async def why_silent(
         return silence(_refusal(error), where, error.reason.partition("\n")[0])
     if error is not None and "certificate" in str(error):
         return silence("certificate", where, str(error))
-    pid = None
-    if topology is not None:
-        directory = DataDirectory(topology.data_directory).node_directory(node)
-        pid = holder_of(directory)
+    here = None if topology is None else DataDirectory(topology.data_directory)
+    pid = None if here is None else holder_of(here.node_directory(node))
     for at in addresses_of(where):
         kind, said = await trio.to_thread.run_sync(look, *at)
         if kind != "gone":
@@ -167,16 +171,15 @@ def look(host: str, port: int) -> tuple[str, str]:
         with socket.create_connection((host, port), LOOK_SECONDS) as there:
             kind = "mute"
             there.sendall(b"GET / HTTP/1.0\r\n\r\n")
-            kind, said = "other", ": a web server" if there.recv(5) == b"HTTP/" else ""
+            return "other", ": a web server" if there.recv(5) == b"HTTP/" else ""
     except ConnectionRefusedError:
-        kind, said = "gone", ""
+        return "gone", ""
     except socket.gaierror:
-        kind, said = "unknown", ""
+        return "unknown", ""
+    except ConnectionError:
+        return "other", ""
     except OSError as error:
-        said = error.strerror or "nothing comes back"
-        if isinstance(error, ConnectionError):
-            kind, said = "other", ""
-    return kind, said
+        return kind, error.strerror or "nothing comes back"
 
 
 def is_stopped(pid: int) -> bool:
