@@ -383,14 +383,14 @@ async def run_node_process(
                 nursery.start_soon(stop_at_end, lifeline, nursery.cancel_scope)
             vitals = _open_vitals(topology, process, nursery)
             file = _File(topology, read_file)
-            nursery.start_soon(_take_settings, file, vitals)
+            _follow_files(nursery, file, vitals, shown)
             has_standby = topology.node(node_id).has_standby
             waits = waiting if has_standby else _unheard
             told = _Told(node_id, vitals, ready, waits, progress)
 
             async def run_with_store() -> None:
                 # A standby is to go on as soon as it may; what is wrong with a file is said first.
-                load = partial(_runner, topology, node_id)
+                load = partial(_runner, topology, node_id, shown)
                 run = None if topology.node(node_id).store == SQLITE else load()
                 opens = partial(open_store, topology, node_id)
                 async with taken_store(opens, told.waiting) as store:
@@ -424,13 +424,19 @@ async def run_node_process(
                 raise
 
 
-def _runner(topology: Topology, node_id: str) -> Callable[..., Awaitable[None]]:
+def _runner(
+    topology: Topology, node_id: str, shown: Credentials | None
+) -> Callable[..., Awaitable[None]]:
     """What a node runs, which takes a second to load."""
     with none_looked_for():
         if any(node.id == node_id for node in topology.registration):
             from registration.service import run_registration  # noqa: PLC0415
 
-            return run_registration
+            if shown is None or not shown.is_beside_authority:
+                return run_registration
+            from onyx.identity.signing_process import sign  # noqa: PLC0415
+
+            return partial(run_registration, sign=partial(sign, shown.path.parent))
         from onyx.broker.broker import run_broker  # noqa: PLC0415
 
     return run_broker
@@ -600,6 +606,19 @@ class _File:
     def take(self, wanted: Topology) -> tuple[list[str], list[str]]:
         self.topology, taken, left = with_live_settings(self.topology, wanted)
         return taken, left
+
+
+def _follow_files(
+    nursery: trio.Nursery, file: _File, vitals: Vitals, shown: Credentials | None
+) -> None:
+    """What changes while the process runs: that of the network, and its own credentials."""
+    nursery.start_soon(_take_settings, file, vitals)
+    if shown is not None and not shown.is_beside_authority:
+        # What a process beside the authority need not load.
+        from onyx.renewal import keep_renewed  # noqa: PLC0415
+
+        where = file.topology.where(file.topology.registration[0].id)
+        nursery.start_soon(keep_renewed, shown, where)
 
 
 async def _take_settings(file: _File, vitals: Vitals) -> None:

@@ -373,6 +373,12 @@ class RuleChanged(Answer, frozen=True):
     changed: bool = False
 
 
+class CertRenewed(Answer, frozen=True):
+    """``certificates``: the new one, and those of the authority, in PEM."""
+
+    certificates: str
+
+
 class TokenIssued(Answer, frozen=True):
     token: str
     expires: Moment

@@ -33,6 +33,7 @@ TOPOLOGY_LENGTH_MAX = 2 * 1024 * 1024  # the largest network, every value writte
 TIMEOUT_SECONDS_MAX = 86_400
 TOKEN_SECONDS_MAX = 10 * 366 * 86_400
 TOKEN_DIGEST_BYTES = 32
+SIGNING_REQUEST_BYTES_MAX = 4_096
 ONLY_MAX = 100  # roles that a token is bound to
 PLAN_RATE, PLAN_RATE_MAX = 50.0, 10_000.0  # moves that begin in a second
 PLAN_AT_ONCE, PLAN_AT_ONCE_MAX = 16, 1_024  # moves under way
@@ -760,6 +761,22 @@ class Whoami(Asked, frozen=True, kw_only=True):
     right = Right.KNOWN
     answer: ClassVar = answers.Asker
     route = "GET /v1/whoami"
+
+
+class CertRenew(Asked, frozen=True, kw_only=True):
+    """Sign another certificate for the principal that asks by one, as long as that; ``request``: a
+    certificate signing request in DER, by a new key, with the URI of the principal alone.
+
+    Refused as "too-soon" before half of the life of the certificate is over, and as "no-authority"
+    where the service cannot sign.
+    """
+
+    right = Right.KNOWN
+    effect = Effect.OWN
+    is_idempotent = False
+    answer: ClassVar = answers.CertRenewed
+
+    request: Annotated[bytes, Meta(min_length=1, max_length=SIGNING_REQUEST_BYTES_MAX)]
 
 
 class AccessList(Asked, frozen=True, kw_only=True):

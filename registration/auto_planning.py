@@ -28,7 +28,7 @@ from overlay.answers import AutoPlan, Drift
 from overlay.backoff import Backoff
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredValue
-from overlay.link.events import AskPlanner, PlannerAnswered
+from overlay.link.events import AskDesk, DeskAnswered
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.stored_rows import StoredRows
 from overlay.link.tables import Row, Table
@@ -249,15 +249,17 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
             self.happen(None, event, reason)
 
     def events(self) -> Iterable[Hearer]:
-        yield hears(PlannerAnswered, self._answered)
+        yield hears(DeskAnswered, self._answered)
 
-    def _answered(self, event: PlannerAnswered) -> bool:
+    def _answered(self, event: DeskAnswered) -> bool:
         answer = event.answer
+        if not isinstance(answer, PlanMade | PlanFailed):
+            return False
         if event.key != str(self._asked):
             pass  # nobody is interested any more
         elif isinstance(answer, PlanMade):
             self.happen(None, PlanningEvent.MADE, answer)
-        elif isinstance(answer, PlanFailed):
+        else:
             self.happen(None, PlanningEvent.FAILED, answer.reason)
         return True
 
@@ -387,7 +389,7 @@ class AutoPlanning(StateMachine[None, PlanningState, PlanningEvent], Part):
             measured.messages,
             measured.matched,
         )
-        self.ask_shell(AskPlanner(str(self._asked), wanted))
+        self.ask_shell(AskDesk(str(self._asked), wanted))
 
     def _keep(self, thing: None) -> None:
         self._decide(self._reason, self._placement.plan_id)

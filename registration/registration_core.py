@@ -40,6 +40,7 @@ from registration.registration_requests import RegistrationRequests
 from registration.rehosting import Rehosting
 from registration.reinstatement import LostCatalog, Reinstatement
 from registration.released_keys import ReleasedKeys
+from registration.renewals import Renewals
 from registration.schema_reading import SchemaReading
 from registration.shape_changes import ShapeChanges
 from registration.shape_requests import BrokerRequests, ShapeRequests
@@ -82,10 +83,13 @@ class RegistrationCore(Core):
         revoked: Callable[[], frozenset[int]] = frozenset,
         no_planner: str = NO_PLANNER,
         certificates: Callable[[], Mapping[str, Sequence[str]]] = dict,
+        *,
+        signs: bool = False,
     ) -> None:
         """``instance`` is new for every start; ``stored``: the rows that the store held;
         ``new_secret`` gives random bytes (Ids); ``revoked`` the serial numbers of certificates that
-        nobody may show; ``no_planner``: see AutoPlanning, ``certificates`` AuditLog."""
+        nobody may show; ``no_planner``: see AutoPlanning, ``certificates`` AuditLog,
+        ``signs`` Renewals."""
         context = CoreContext("registration", topology, identity, instance, around)
         super().__init__(context, around)
         links, rows, server = context.links, context.rows, context.server
@@ -145,7 +149,7 @@ class RegistrationCore(Core):
                 (HostReports(catalog, moves, requests, roots, changes, application, drains),),
                 (changes, Relays(links), processes, AbsentBrokers(context, shapes, away)),
                 (GoingRound(shapes, reports, away, links, audit),),
-                (audit, access, taxonomies),
+                (audit, access, taxonomies, Renewals(context, signs=signs)),
             ),
             stored,
         )

@@ -28,10 +28,28 @@ from overlay.link.row_store import NodeStore
 from overlay.link.stored_rows import Progress
 from overlay.link.vitals import Vitals
 from overlay.topology import Topology
+from registration.plan_questions import PlanFailed, PlanMade
 from registration.planner_desk import PlannerDesk, what_it_lacks
 from registration.registration_core import RegistrationCore
+from registration.renewals import RenewalWanted, Renewed, Sign
 
 log = logging.getLogger("onyx.registration")
+
+
+class Desk:
+    """Has plans made, and certificates signed."""
+
+    def __init__(self, planner: PlannerDesk, sign: Sign | None) -> None:
+        self._planner = planner
+        self._sign = sign
+        self._turn = trio.Lock()  # of signing: many certificates end on one day
+
+    async def answer(self, question: object) -> PlanMade | PlanFailed | Renewed:
+        if isinstance(question, RenewalWanted):
+            assert self._sign is not None
+            async with self._turn:
+                return await self._sign(question)
+        return await self._planner.answer(question)
 
 
 async def run_registration(
@@ -45,10 +63,11 @@ async def run_registration(
     credentials: Credentials | None,
     around: Surroundings,
     vitals: Vitals,
+    sign: Sign | None = None,
 ) -> None:
     """Run the registration service until cancelled; ``ready`` is called when it listens,
     ``progress`` before that, as it takes back what is stored.  Connections have TLS where it has
-    ``credentials``.
+    ``credentials``; ``sign`` renews others' certificates, where the authority is here.
     TopologyError when it must plan by itself and cannot."""
     instance = uuid.uuid4().hex
     no_planner = what_it_lacks(topology)
@@ -64,6 +83,7 @@ async def run_registration(
             frozenset if credentials is None else lambda: credentials.revoked,
             no_planner,
             dict if credentials is None else lambda: credentials.certificates,
+            signs=sign is not None,
         )
 
     core = vitals.core = await made_aside(make_core, progress)
@@ -79,7 +99,7 @@ async def run_registration(
             vitals=vitals,
             credentials=credentials,
             reserve=DiskReserve(store.disk, topology.limits.disk_reserve_bytes),
-            planner=PlannerDesk(topology),
+            desk=Desk(PlannerDesk(topology), sign),
         )
         await nursery.start(node)
         watch.check()

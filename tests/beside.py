@@ -15,8 +15,8 @@ from formats.schema_questions import answer
 from overlay.link.events import (
     Action,
     ArchiveMessage,
+    AskDesk,
     AskEvaluation,
-    AskPlanner,
     AskSchemaWorker,
     BatchHandled,
     CallAgain,
@@ -250,7 +250,7 @@ class Beside:
         self.processor: Callable[[], float] = lambda: 0.0  # of the process that evaluates
         self.evaluations = 0  # that it was asked for
         self.evaluations_asked: list[AskEvaluation] | None = None  # a list: likewise
-        self.planner_asked: list[AskPlanner] = []
+        self.desk_asked: list[AskDesk] = []
         self.calls_later: list[float] = []  # the seconds that it asked for
         self.schemas_asked: list[AskSchemaWorker] | None = None  # a list: they are not answered
         self._waiting: list[Event] = []
@@ -309,8 +309,8 @@ class Beside:
                 self.peers.pop(action.connection).closed = True
             elif isinstance(action, ArchiveMessage):
                 self.archived.append(action)
-            elif isinstance(action, AskPlanner):
-                self.planner_asked.append(action)
+            elif isinstance(action, AskDesk):
+                self.desk_asked.append(action)
             elif isinstance(action, ReadArchive):
                 self.archive_asked.append(action)
             elif isinstance(action, CallLater):

@@ -27,7 +27,7 @@ from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
 from onyx.broker.users.user_parts import BURST_SECONDS, AccountEvent, UserBudgets
 from overlay.answers import Drift
-from overlay.link.events import PlannerAnswered, Put, TimePassed
+from overlay.link.events import DeskAnswered, Put, TimePassed
 from overlay.link.frame import Frame
 from overlay.link.frames import (
     HOLDS,
@@ -635,7 +635,7 @@ class PlanningByItself(World):
         self.network.settle()
 
     def answer(self, answer: PlanMade | PlanFailed) -> None:
-        self.network.beside.tell(PlannerAnswered(str(self.machine._asked), answer))
+        self.network.beside.tell(DeskAnswered(str(self.machine._asked), answer))
 
 
 WORLDS: Mapping[type[Machine], tuple[Callable[[], World], ...]] = {

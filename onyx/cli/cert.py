@@ -5,13 +5,20 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from onyx.cli.network_option import add_data_options, data_directory_of
+from onyx.cli.network_option import (
+    add_data_options,
+    add_network_choice,
+    data_directory_of,
+    registration_address,
+)
 from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import JSON, Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_directory import write_atomically
-from onyx.errors import UsageError
+from onyx.errors import NotAuthenticated, UsageError
+from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.principal import Principal
 from overlay.link.validity import AUTHORITY, TOLD_DAYS
 
@@ -22,10 +29,12 @@ LISTED = ("good", "ends soon")
 DETAILS = """\
 The authority of a network is in its data directory, on the machine where onyx up (or
 onyx up --registration) made it; these verbs work there, whether the network runs or not.
+Only onyx cert renew is for any machine: it asks the network.
 
 The end of a certificate is told from 30 days before it on: here, by onyx status and onyx
-doctor, in metrics, and in the log of the process whose certificate it is. A new file in
-place of the old one is taken while the process runs.
+doctor, in metrics, and in the log of the process whose certificate it is. Processes of the
+network, gateways and providers renew their own certificate before that, wherever they run.
+A new file in place of the old one is taken while the process runs.
 
 A PRINCIPAL is user/NAME, source/ID, provider/NAME, operator/NAME, broker/ID or
 registration/ID. Whoever has its file says --credentials FILE, or sets ONYX_CREDENTIALS."""
@@ -37,6 +46,7 @@ EXAMPLES = """\
   onyx cert list --data ~/.local/state/onyx/figure4
   onyx cert revoke 3f2a --data ~/.local/state/onyx/figure4     whose number begins so
   onyx cert revoke user/ann --data ~/.local/state/onyx/figure4
+  onyx cert renew ann.pem --registration onyx.example:7200     while it is good
   onyx cert rotate --data ~/.local/state/onyx/figure4
   onyx cert authority prepare --data ~/.local/state/onyx/figure4     then replace, then forget
 """
@@ -46,6 +56,11 @@ REVOKE = """\
 The registration service reads which (identity/revoked) and tells every broker:
 within about three seconds all close their connections. What is in the data directory is
 issued anew, for the processes and the operator."""
+RENEW = """\
+The network signs a new key for the principal of the file, whose certificate is shown, once
+half of its life is over; the new one lasts as long. The old one stays good until it is
+over, or revoked: to take back what somebody else may have renewed, revoke the principal.
+It takes a registration service beside the authority."""
 ROTATE = """\
 New keys and certificates for the processes and the operator, which they take
 while they run, for new connections. The ones of before stay good until they are
@@ -101,6 +116,13 @@ def add_parser(subparsers: Subparsers) -> None:
     ):
         add_arguments(verb, JSON)
         add_data_options(verb)
+    renew = add_verb(
+        *(subverbs, "renew", "get a new certificate before one's own is over", run_renew),
+        {"file FILE": "credentials, which are replaced"},
+        details=RENEW,
+    )
+    add_arguments(renew, JSON)
+    add_network_choice(renew.add_argument_group("network"))
 
 
 def run_issue(arguments: argparse.Namespace) -> None:
@@ -110,6 +132,21 @@ def run_issue(arguments: argparse.Namespace) -> None:
     said = {"file": str(arguments.out), "principal": str(principal), "days": arguments.days}
     text = f"{arguments.out}: {principal.uri(authority.network)}, for {arguments.days} days"
     tell_of(arguments, said, text)
+
+
+async def run_renew(arguments: argparse.Namespace) -> None:
+    # It takes long to load.
+    from onyx.renewal import renew  # noqa: PLC0415
+
+    try:
+        credentials = Credentials(arguments.file)
+        new = await renew(credentials, registration_address(arguments))
+    except CredentialsError as error:
+        raise NotAuthenticated(str(error)) from None
+    until = datetime.fromtimestamp(new.until, UTC)
+    said = {"file": str(arguments.file), "principal": str(credentials.principal)}
+    text = f"{arguments.file}: {new.uri}, until {until:%Y-%m-%d}"
+    tell_of(arguments, said | {"until": until.isoformat()}, text)
 
 
 def run_list(arguments: argparse.Namespace) -> None:

@@ -244,6 +244,7 @@ LINES: dict[str, tuple[type[msgspec.Struct], ...]] = {
     ),
     "cert issue": (_line("CertificateIssued", "file principal days:int"),),
     "cert list": (_line("Certificate", "serial principal until days:int state"),),
+    "cert renew": (_line("CertificateRenewed", "file principal until"),),
     "cert revoke": (_line("CertificatesRevoked", "revoked:list[str]"),),
     **dict.fromkeys(
         ("cert rotate", "cert authority"), (_line("CertificateRotated", "file principal"),)

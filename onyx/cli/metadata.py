@@ -52,6 +52,7 @@ from onyx.metadata.requests import SetAside, shown
 from onyx.metadata.serving import Serving
 from onyx.node_store import Opens, open_postgres, opened
 from onyx.registration_client import RegistrationClient
+from onyx.renewal import keep_shown_renewed
 from overlay import verbs
 from overlay.link.store import Store
 from overlay.stores import SQLITE, TRIAL, check_store
@@ -170,6 +171,7 @@ async def run_serve(arguments: argparse.Namespace) -> None:
         serving = partial(NetworkFeed, address)
     async with background_tasks(trio.open_nursery()) as nursery:
         heed(nursery, logs, arguments.lifeline_fd)
+        nursery.start_soon(keep_shown_renewed, address)
         place = Path(arguments.directory), name, rows, serving
         await run_provider(address, *place, waiting=waiting, ready=ready)
 

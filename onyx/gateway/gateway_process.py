@@ -51,6 +51,7 @@ from onyx.metadata.serving import PROVIDER_BASE
 from onyx.network_view import decoded, read_statistics
 from onyx.registration_client import RegistrationClient, addresses_of
 from onyx.release import who
+from onyx.renewal import keep_shown_renewed
 from overlay import verbs
 from overlay.answers import Letter, Letters, Shape, SourceInfo, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
@@ -725,6 +726,7 @@ async def run_gateway(
             if admin is not None:
                 _open_admin(nursery, admin, traffic, sessions)
                 nursery.start_soon(_watch, registration, options.tls_certificate, traffic)
+            nursery.start_soon(keep_shown_renewed, registration)
             log.info("starts", extra=who())
             app = application(Gateway(options, sessions, trials, feed, traffic))
             await nursery.start(serve, app, options, listener)

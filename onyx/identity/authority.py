@@ -47,12 +47,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated, UsageError, file_errors
+from onyx.identity.signing import NO_SIGNATURE
 from overlay.link.principal import SERVER_ROLES, Principal
-from overlay.link.validity import TOLD_DAYS, days_left
+from overlay.link.validity import RENEW_DAYS, Certificate, days_left
 
 SCHEME = "onyx://"
 LEAF_DAYS = 90
-RENEW_DAYS = TOLD_DAYS + 1  # before its end a certificate is renewed, and nobody told of it
 AUTHORITY_DAYS = 3650
 NAME_CHARACTERS_MAX = 64  # of X.509
 CLOCK_SKEW = timedelta(minutes=5)
@@ -146,12 +146,40 @@ class Authority:
     def issue(self, principal: Principal, days: float = LEAF_DAYS) -> bytes:
         """New credentials, as one file: key, certificate, and that of the authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        until = min(datetime.now(UTC) + timedelta(days=days), self.until)
+        signed = self._signed(principal, key.public_key(), timedelta(days=days))
+        return credentials_of(principal.uri(self.network), key, signed)
+
+    def renew(self, shown: Certificate, request: bytes) -> bytes:
+        """A certificate for the key of a signing request (DER), as long as the one that was shown,
+        and those of the authority, in PEM.  NotAuthenticated where the request is not by the holder
+        of its key, or of another principal, or the certificate is revoked or over."""
+        try:
+            asked = x509.load_der_x509_csr(request)
+            names = asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            key = asked.public_key()
+        except NO_SIGNATURE as error:
+            raise NotAuthenticated(f"no request for a certificate: {error}") from None
+        if not (isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, ec.SECP256R1)):
+            raise NotAuthenticated("the key of the request is not of P-256")
+        if not asked.is_signature_valid:
+            raise NotAuthenticated("the request is not signed by its key")
+        if [*names] != [x509.UniformResourceIdentifier(shown.uri)]:
+            raise NotAuthenticated(f"the request is not for {shown.uri} alone")
+        if shown.serial in self.revoked() or shown.untimely(time.time()):
+            raise NotAuthenticated("the certificate that was shown is revoked or over")
+        life = timedelta(seconds=shown.life) - CLOCK_SKEW
+        return self._signed(Principal.of_uri(shown.uri, self.network), key, life)
+
+    def _signed(
+        self, principal: Principal, key: ec.EllipticCurvePublicKey, life: timedelta
+    ) -> bytes:
+        """A certificate, and those of the authorities that are trusted, in PEM."""
+        until = min(datetime.now(UTC) + life, self.until)
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
         if principal.role in SERVER_ROLES:
             uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
-        uri = principal.uri(self.network)
-        names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
+        uri = x509.UniformResourceIdentifier(principal.uri(self.network))
+        names: list[x509.GeneralName] = [uri]
         if principal.role == "provider":  # gRPC goes by the name of a host
             names.append(x509.DNSName(principal.host_name(self.network)))
         certificate = (
@@ -166,8 +194,7 @@ class Authority:
             line = f"{certificate.serial_number:x} {until:%Y-%m-%dT%H:%M:%SZ} {principal}\n"
             _append(self.directory / "issued", line)
         trusted = [*self._others(), self._certificate]
-        parts = (c.public_bytes(Encoding.PEM) for c in (certificate, *trusted))
-        return f"{uri}\n".encode() + _key_bytes(key) + b"".join(parts)
+        return b"".join(c.public_bytes(Encoding.PEM) for c in (certificate, *trusted))
 
     def prepare(self) -> None:
         """Make the authority that is to come; whoever gets credentials from now on trusts both.
@@ -255,7 +282,7 @@ def _make(directory: Path, network: str, called: str = "authority") -> None:
     # Two authorities of a network have two names, as a peer may trust both.
     name = _name(network, secrets.token_hex(8))
     certificate = (
-        _certificate(name, key, until)
+        _certificate(name, key.public_key(), until)
         .issuer_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
@@ -266,12 +293,12 @@ def _make(directory: Path, network: str, called: str = "authority") -> None:
 
 
 def _certificate(
-    name: x509.Name, key: ec.EllipticCurvePrivateKey, until: datetime
+    name: x509.Name, key: ec.EllipticCurvePublicKey, until: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(name)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(datetime.now(UTC) - CLOCK_SKEW)
         .not_valid_after(until)
@@ -284,6 +311,18 @@ def _name(text: str, number: str = "") -> x509.Name:
     return x509.Name(
         [common, *([x509.NameAttribute(NameOID.SERIAL_NUMBER, number)] * bool(number))]
     )
+
+
+def credentials_of(uri: str, key: ec.EllipticCurvePrivateKey, certificates: bytes) -> bytes:
+    """As one file."""
+    return f"{uri}\n".encode() + _key_bytes(key) + certificates
+
+
+def request_for(uri: str, key: ec.EllipticCurvePrivateKey) -> bytes:
+    """What an authority is asked to sign, in DER."""
+    names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)])
+    asked = x509.CertificateSigningRequestBuilder(x509.Name([])).add_extension(names, critical=True)
+    return asked.sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
 
 
 def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:

@@ -26,7 +26,7 @@ from onyx.identity.sealing import open_sealed
 from overlay.link.principal import Principal
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
-_NO_SIGNATURE = (
+NO_SIGNATURE = (
     *(ValueError, TypeError, AssertionError, LookupError, binascii.Error, UnsupportedAlgorithm),
     *(x509.InvalidVersion, x509.ExtensionNotFound, x509.DuplicateExtension),
     x509.UnsupportedGeneralNameType,
@@ -114,7 +114,7 @@ class SignatureCheck:
             self._authorities = [
                 each for each in found if _is_authority(each) and now < each.not_valid_after_utc
             ] or found[-1:]
-        except _NO_SIGNATURE as error:
+        except NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate of an authority: {error}") from None
         self._revoked = revoked
 
@@ -133,7 +133,7 @@ class SignatureCheck:
             key.verify(base64.b64decode(signature.value), data, _ECDSA)
         except InvalidSignature:
             raise NotAuthenticated("the signature is of another text") from None
-        except _NO_SIGNATURE as error:
+        except NO_SIGNATURE as error:
             raise NotAuthenticated(f"no signature: {error}") from None
         return principal
 
@@ -143,7 +143,7 @@ class SignatureCheck:
         try:
             certificate = x509.load_pem_x509_certificate(pem.encode())
             principal = _principal(certificate)
-        except _NO_SIGNATURE as error:
+        except NO_SIGNATURE as error:
             raise NotAuthenticated(f"no certificate: {error}") from None
         if not any(_is_issued_by(certificate, each) for each in self._authorities):
             raise NotAuthenticated("the certificate is of another authority")
@@ -204,7 +204,7 @@ def _principal(certificate: x509.Certificate) -> Principal:
 def _is_authority(certificate: x509.Certificate) -> bool:
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except _NO_SIGNATURE:
+    except NO_SIGNATURE:
         return False
 
 

@@ -171,6 +171,11 @@ class Credentials:
         self.ending = dict(islice(found, ENDING_MAX))
 
     @property
+    def is_beside_authority(self) -> bool:
+        """Whether it is in the folder of the authority's key, in which all is renewed."""
+        return self.path.with_name("authority.key").exists()
+
+    @property
     def is_over(self) -> bool:
         """Whether the own certificate has ended, by the own clock."""
         return self.own is not None and self.wall() >= self.own.until
@@ -189,7 +194,8 @@ class Credentials:
         if certificate.serial in self.revoked or certificate.serial in self._revoked_elsewhere:
             return replace(NOBODY, why="a certificate that is revoked")
         try:
-            return Principal.of_uri(certificate.uri, self.network)
+            found = Principal.of_uri(certificate.uri, self.network)
+            return replace(found, certificate=certificate)
         except ValueError as error:
             return replace(NOBODY, why=f"a certificate for {error}")
 

@@ -23,8 +23,8 @@ from typing import TypeAlias
 
 from overlay.link.events import (
     ArchiveMessage,
+    AskDesk,
     AskEvaluation,
-    AskPlanner,
     CallLater,
     CloseConnection,
     DialPeers,
@@ -45,7 +45,7 @@ Leaving: TypeAlias = (
     | ReadArchive
     | CallLater
     | AskEvaluation
-    | AskPlanner
+    | AskDesk
     | Failed
 )
 

@@ -132,8 +132,8 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannerAnswered:
-    """The answer to AskPlanner with this key, ahead of all other events."""
+class DeskAnswered:
+    """The answer to AskDesk with this key, ahead of all other events."""
 
     key: str
     answer: object
@@ -152,7 +152,7 @@ Event: TypeAlias = (
     | SchemaAnswered
     | ArchiveRead
     | Evaluated
-    | PlannerAnswered
+    | DeskAnswered
 )
 
 
@@ -299,9 +299,9 @@ class AskEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class AskPlanner:
-    """Have a process of its own plan where profiles are placed, and say PlannerAnswered; what is
-    asked is between the core and the planner (registration/plan_questions.py)."""
+class AskDesk:
+    """Have the desk of the service ask a process of its own, and say DeskAnswered; what is asked is
+    between the core and the desk (registration/plan_questions.py, renewals.py)."""
 
     key: str
     question: object
@@ -333,6 +333,6 @@ Action: TypeAlias = (
     | TakeSettings
     | AskSchemaWorker
     | AskEvaluation
-    | AskPlanner
+    | AskDesk
     | Failed
 )

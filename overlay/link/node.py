@@ -11,7 +11,7 @@
     committing task (group_commit.py): Put, Delete: one transaction, in a thread; ReadRows ────────┤
               v                                                                                    |
     SendData, CloseConnection handed to the connections, which write ─── if CallAgain ─────────────┘
-    ArchiveMessage, ReadArchive handed to the archive, AskEvaluation and AskPlanner to processes
+    ArchiveMessage, ReadArchive handed to the archive, AskEvaluation and AskDesk to processes
     of their own
 
 AskSchemaWorker is handed at once to a process of its own: nobody is told anything by it.
@@ -46,20 +46,20 @@ from overlay.link.events import (
     Action,
     ArchiveMessage,
     ArchiveRead,
+    AskDesk,
     AskEvaluation,
-    AskPlanner,
     AskSchemaWorker,
     BatchHandled,
     CallAtEnd,
     CalledLater,
     CallLater,
+    DeskAnswered,
     DialPeers,
     DiskRoom,
     Evaluated,
     Event,
     Failed,
     PeerKnown,
-    PlannerAnswered,
     ReadArchive,
     ReadOn,
     SchemaAnswered,
@@ -187,8 +187,8 @@ class Archive(Protocol):
     def take_options(self, options: ArchiveOptions) -> None: ...
 
 
-class Planner(Protocol):
-    """Who makes plans; until cancelled."""
+class Desk(Protocol):
+    """Answers by processes of its own; until cancelled."""
 
     async def answer(self, question: object) -> object: ...
 
@@ -206,7 +206,7 @@ async def run_node(
     vitals: Vitals | None = None,
     credentials: Credentials | None = None,
     reserve: DiskReserve | None = None,
-    planner: Planner | None = None,
+    desk: Desk | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run ``core`` until cancelled; started once it accepts connections.
@@ -214,14 +214,14 @@ async def run_node(
     ``dials`` maps peers ("role/id") to addresses for ``connect``; each is dialled again
     whenever its connection is lost; the core may change whom (``DialPeers``).  For two nodes that
     know each other only one may dial.  ``archive`` is given what is to be archived, and asked,
-    ``planner`` is asked for plans;
+    ``desk`` is asked what takes a process of its own;
     ``vitals`` are told how long things took.  With ``credentials`` every connection has TLS,
     and the core is told whose it is; they are read again when they have changed, and connections
     whose certificate is revoked or over are closed.  The core is told when the disk has less free
     than the ``reserve``.  The listeners of the doors are closed
     at the end, the store is not.
     """
-    shown = credentials, reserve, planner
+    shown = credentials, reserve, desk
     node = _Node(core, store, connect, clock, limits, archive, vitals or Vitals(), *shown)
     await node.run(doors, dials, task_status)
 
@@ -247,10 +247,10 @@ class _Node:
         vitals: Vitals,
         credentials: Credentials | None,
         reserve: DiskReserve | None,
-        planner: Planner | None,
+        desk: Desk | None,
     ) -> None:
         self._archive = archive
-        self._planner = planner
+        self._desk = desk
         self._core = core
         self._reserve = reserve
         self._clock = clock
@@ -367,8 +367,8 @@ class _Node:
             if isinstance(action, AskEvaluation):
                 self._evaluations.ask_nowait(action)
                 continue
-            if isinstance(action, AskPlanner):
-                self._nursery.start_soon(self._plan, action)
+            if isinstance(action, AskDesk):
+                self._nursery.start_soon(self._ask_desk, action)
                 continue
             if isinstance(action, Failed):
                 log.error("%s: %s\n%s", action.id, action.what, action.trace)
@@ -411,10 +411,10 @@ class _Node:
         )
         self._inbox.put_ahead_nowait([page])
 
-    async def _plan(self, asked: AskPlanner) -> None:
-        assert self._planner is not None
-        answer = await self._planner.answer(asked.question)
-        self._inbox.put_ahead_nowait([PlannerAnswered(asked.key, answer)])
+    async def _ask_desk(self, asked: AskDesk) -> None:
+        assert self._desk is not None
+        answer = await self._desk.answer(asked.question)
+        self._inbox.put_ahead_nowait([DeskAnswered(asked.key, answer)])
 
     async def _tick(self) -> None:
         while True:

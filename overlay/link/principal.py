@@ -10,8 +10,8 @@
 A hello says who a peer is; the principal of its connection decides whether that may be said::
 
     principal        hello
-    broker/B1        broker/B1
-    registration/R1  registration/R1
+    broker/B1        broker/B1, client/(anything)
+    registration/R1  registration/R1, client/(anything)
     user/ann         client/(anything), subscriber/(anything)@ann, source/(anything)
     source/s1        client/(anything), source/(anything)
     provider/A       client/(anything)
@@ -31,6 +31,8 @@ from math import inf
 from types import MappingProxyType
 from urllib.parse import quote, unquote, urlsplit
 
+from overlay.link.validity import Certificate
+
 PROCESS_ROLES = frozenset({"broker", "registration"})
 SERVER_ROLES = PROCESS_ROLES | {"provider"}
 """They are connected to by others, so their certificates are of servers as well."""
@@ -46,6 +48,7 @@ class Principal:
     ``token``: the id of the network's token that has been shown for it, "" for anything else;
     ``until``: the second of the calendar at which a token ends.  Of nobody: ``why``, what has been
     shown instead of a certificate or token that is good, and the ``code`` of the refusal.
+    ``certificate``: the one that was shown, None for a token.
     """
 
     role: str
@@ -54,6 +57,7 @@ class Principal:
     until: float = field(default=inf, compare=False)
     why: str = field(default="no certificate", compare=False)
     code: str = field(default="not-authenticated", compare=False)
+    certificate: Certificate | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.role not in MAY_SAY:
@@ -138,8 +142,8 @@ def _any(name: str, peer: str) -> bool:
 
 MAY_SAY: Mapping[str, Mapping[str, Callable[[str, str], bool]]] = MappingProxyType(
     {
-        "broker": {"broker": _own},
-        "registration": {"registration": _own},
+        "broker": {"broker": _own, "client": _any},
+        "registration": {"registration": _own, "client": _any},
         "user": {"client": _any, "subscriber": _own_run, "source": _any},
         "source": {"client": _any, "source": _any},
         "provider": {"client": _any},

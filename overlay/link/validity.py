@@ -12,6 +12,10 @@ DAY = 86_400.0
 AUTHORITY = "the network's authority"
 TOLD_DAYS = 30
 """The end of a certificate is told from so many days before it on."""
+RENEW_DAYS = TOLD_DAYS + 1
+"""Before its end a certificate is renewed, and nobody told of it."""
+RENEW_PART = 0.4
+"""Of its life, where that is short."""
 
 
 class Certificate(NamedTuple):
@@ -34,11 +38,26 @@ class Certificate(NamedTuple):
             uris[0] if len(uris) == 1 else "", int(str(decoded["serialNumber"]), 16), since, until
         )
 
+    @property
+    def life(self) -> float:
+        """In seconds."""
+        return self.until - self.since
+
+    @property
+    def may_renew_at(self) -> float:
+        """The second from which on it is renewed for whoever asks."""
+        return self.since + self.life / 2
+
+    @property
+    def renew_at(self) -> float:
+        """The second from which on whoever has it asks."""
+        return self.until - min(RENEW_DAYS * DAY, RENEW_PART * self.life)
+
     def untimely(self, now: float) -> str:
         """Why it is not good at that second; "" where it is."""
         if now >= self.until:
-            return f"is over since {_minute(self.until)}"
-        return f"is not good before {_minute(self.since)}" if now < self.since else ""
+            return f"is over since {minute(self.until)}"
+        return f"is not good before {minute(self.since)}" if now < self.since else ""
 
 
 def days_left(until: float, now: float) -> float:
@@ -52,11 +71,12 @@ def ending(until: float, now: float) -> str:
     if left >= TOLD_DAYS:
         return ""
     if left < 0:
-        return f"is over since {_minute(until)}"
+        return f"is over since {minute(until)}"
     return (
-        f"ends in {f'{left:.0f} days' if left >= 2 else f'{left * 24:.0f} hours'}, {_minute(until)}"
+        f"ends in {f'{left:.0f} days' if left >= 2 else f'{left * 24:.0f} hours'}, {minute(until)}"
     )
 
 
-def _minute(second: float) -> str:
+def minute(second: float) -> str:
+    """Of the epoch, for people."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%d %H:%M} Z"

@@ -25,7 +25,12 @@ CORES: dict[str, Callable[[], Core]] = {
     "registration": lambda: RegistrationCore(FIGURE4, FIGURE4.registration[0].id, "run"),
 }
 ASKED = [(name, verb) for name, make in CORES.items() for verb in sorted(make().verbs)]
-ASKERS = {"user/ann": ("own",), "source/wire": ("publish",), "operator/root": tuple(ROLES)}
+ASKERS: dict[str, tuple[str, ...]] = {
+    "user/ann": ("own",),
+    "source/wire": ("publish",),
+    "operator/root": tuple(ROLES),
+    "broker/B1": (),  # as it asks for its certificate
+}
 
 
 def arguments_of(kind: type[verbs.Asked]) -> list[dict[str, Any]]:

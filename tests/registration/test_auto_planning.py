@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from overlay.link.core_context import Surroundings
-from overlay.link.events import AskPlanner, PlannerAnswered, TimePassed
+from overlay.link.events import AskDesk, DeskAnswered, TimePassed
 from overlay.link.frames import (
     PartitionsMatched,
     PlaceProfiles,
@@ -107,19 +107,19 @@ class Planning(Setting):
         self.wait(1)
         self.wait(OPTIONS.settle_s)
 
-    def asked(self) -> AskPlanner | None:
+    def asked(self) -> AskDesk | None:
         """The one question since the last."""
-        found, self.beside.planner_asked = self.beside.planner_asked, []
+        found, self.beside.desk_asked = self.beside.desk_asked, []
         assert len(found) < 2
         return found[0] if found else None
 
-    def answer(self, asked: AskPlanner, brokers: Iterable[str] = ()) -> Plan:
+    def answer(self, asked: AskDesk, brokers: Iterable[str] = ()) -> Plan:
         question = asked.question
         assert isinstance(question, PlanWanted)
         texts = [entry.text for entry in question.profiles]
         plan = made_of(texts, question.topology, brokers)
         plan = replace(plan, facts=replace(plan.facts, matched_share=0.1))
-        self.beside.tell(PlannerAnswered(asked.key, PlanMade(to_json(plan).encode(), 3.0)))
+        self.beside.tell(DeskAnswered(asked.key, PlanMade(to_json(plan).encode(), 3.0)))
         return plan
 
     def with_plan(self) -> Plan:
@@ -251,7 +251,7 @@ def test_more_matches_than_predicted_are_a_reason_once(network: Planning) -> Non
     assert isinstance(asked.question, PlanWanted)
     assert (asked.question.messages, asked.question.matched) == (150, partitions)
     again = PlanMade(to_json(plan).encode(), 1.0)
-    network.beside.tell(PlannerAnswered(asked.key, again))
+    network.beside.tell(DeskAnswered(asked.key, again))
     report()
     network.wait(1_000)
     network.settle()
@@ -264,7 +264,7 @@ def test_a_failure_is_said_and_tried_again_later_and_later(network: Planning) ->
     for failures in (1, 2, 3):
         asked = network.asked()
         assert asked is not None
-        network.beside.tell(PlannerAnswered(asked.key, PlanFailed("no Java")))
+        network.beside.tell(DeskAnswered(asked.key, PlanFailed("no Java")))
         says = network.status["says"][1]
         assert says.startswith(f"planning has failed {failures} times") and "no Java" in says
         network.wait(RETRY.first * 2 ** (failures - 1) - 2)
@@ -273,7 +273,7 @@ def test_a_failure_is_said_and_tried_again_later_and_later(network: Planning) ->
         network.settle()
     asked = network.asked()
     assert asked is not None
-    network.beside.tell(PlannerAnswered(asked.key, PlanMade(b"{}", 1.0)))
+    network.beside.tell(DeskAnswered(asked.key, PlanMade(b"{}", 1.0)))
     assert "this is no plan" in network.status["failure"]
 
 
@@ -358,7 +358,7 @@ def test_who_takes_over_while_a_plan_is_made_has_nothing_half_done_and_plans_aga
     assert asked is not None and network.status["state"] == "planning"
     network.restart()
     assert (network.status["state"], network.status["plan"]) == ("waiting", "")
-    network.beside.tell(PlannerAnswered(asked.key, PlanMade(b"of nobody", 1.0)))
+    network.beside.tell(DeskAnswered(asked.key, PlanMade(b"of nobody", 1.0)))
     assert network.status["failures"] == 0, "an answer to a question that it has not put"
     assert network.ask("plan.show")["plan"] == ""
     network.settle()
@@ -403,7 +403,7 @@ def test_what_it_does_is_counted(network: Planning) -> None:
     network.settle()
     asked = network.asked()
     assert asked is not None and figures() == [0, 0, 0, 0, 1]
-    network.beside.tell(PlannerAnswered(asked.key, PlanFailed("no Java")))
+    network.beside.tell(DeskAnswered(asked.key, PlanFailed("no Java")))
     assert figures() == [0, 1, 1, 0, 0]
     network.wait(RETRY.first)
     network.settle()

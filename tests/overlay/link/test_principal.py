@@ -36,10 +36,10 @@ def met(principal: Principal | None, role: str, peer: str, dialled: str = "") ->
 @pytest.mark.parametrize(
     ("principal", "said"),
     [
-        (Principal("broker", "B2"), {"broker/B2"}),
-        (Principal("broker", "B3"), set()),
-        (Principal("registration", "R1"), {"registration/R1"}),
-        (Principal("registration", "B2"), set()),
+        (Principal("broker", "B2"), {"broker/B2", "client/7"}),
+        (Principal("broker", "B3"), {"client/7"}),
+        (Principal("registration", "R1"), {"registration/R1", "client/7"}),
+        (Principal("registration", "B2"), {"client/7"}),
         (Principal("user", "ann"), {"client/7", "subscriber/1@ann", "source/s1"}),
         (Principal("user", "bob"), {"client/7", "source/s1"}),
         (Principal("source", "s1"), {"client/7", "source/s1"}),
