@@ -29,9 +29,9 @@ WANTED_LEAST = 100  # messages, before anything is said of how many nobody wante
 DAY = 86_400.0
 
 RENEW = (
-    "where the authority is: onyx cert issue PRINCIPAL --out FILE, and put that in place of the "
-    "process' or user's file, which is read again while it runs; if it is good, set the clocks by "
-    "NTP"
+    "where the file is, while it is good: onyx cert renew FILE; where the authority is: onyx cert "
+    "issue PRINCIPAL --out FILE, and put that in its place. A process reads it again while it "
+    "runs. If the certificate is good, set the clocks by NTP"
 )
 REPLACE = "replace it while all runs: onyx cert authority --help"
 
