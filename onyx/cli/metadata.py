@@ -41,7 +41,7 @@ from onyx.cli.values import (
 )
 from onyx.cli.verb import Subparsers, Takes, add_noun, add_verb
 from onyx.data_directory import ROWS_FILE
-from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError
+from onyx.errors import EXIT_DATA, EXIT_OK, UnreadableInput, UsageError, UserError
 from onyx.listening import bind
 from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging
 from onyx.metadata import MetadataCache, MetadataClient, MetadataProvider, MetadataRepository
@@ -387,6 +387,7 @@ async def run_cache(arguments: argparse.Namespace) -> None:
         following = _following(arguments, arguments.file, arguments.repository)
         async with following as (repository, nursery):
             nursery.start_soon(_tell_revisions, arguments, repository)
+            nursery.start_soon(_say_what_is_awaited, arguments)
             if options is not None:
                 from onyx.gateway.shared_cache import share  # noqa: PLC0415 - takes long to load
 
@@ -411,6 +412,16 @@ async def _following(
         async with repository, background_tasks(trio.open_nursery()) as nursery:
             yield repository, nursery
             await anext(signals)
+
+
+async def _say_what_is_awaited(arguments: argparse.Namespace) -> None:
+    """Once, if there is no provider."""
+    try:
+        async with _client(arguments) as client:
+            await client.source_id()
+    except UserError as error:  # of others the repository itself says what is wrong, or waits
+        if error.code == "unknown-source":
+            say(f"waits for its provider: there is no source {arguments.provider!r} yet")
 
 
 async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRepository) -> None:

@@ -70,6 +70,19 @@ def test_documents_of_a_folder_are_followed_by_a_cache(
     assert shell.lines("metadata", "query", cache, RULE, "--explain")[0].startswith("SELECT")
 
 
+def test_a_cache_without_a_provider_says_what_it_waits_for(
+    registration: str, tmp_path: Path
+) -> None:
+    said = "cache", str(tmp_path / "l0.onyx"), "L0", "--provider", "nobody"
+    with running(registration, *said) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SAFETY_SECONDS) == 0
+        assert process.stderr.read() == "", "it is said once"
+    assert line == "onyx: waits for its provider: there is no source 'nobody' yet\n"
+
+
 def test_a_standby_goes_on_with_rows_in_postgresql(
     shell: Shell, registration: str, postgres: Postgres, tmp_path: Path
 ) -> None:
