@@ -433,11 +433,23 @@ def _check_connected(topology: Topology) -> None:
 
 
 def to_toml(topology: Topology) -> str:
-    """The topology as a file, every value written out: ``parse_topology`` gives it back equal."""
+    """The topology as a file, every value written out but for _NEW_AND_USUAL: ``parse_topology``
+    gives it back equal."""
     return "\n".join(_toml_lines(topology)) + "\n"
 
 
 _TABLES = dict(zip(Topology.__struct_fields__, Topology.__struct_encode_fields__, strict=True))
+
+
+_NEW = (
+    *("source_processor_ms_s_max", "default_attributes_max"),
+    *("entity_marks_max", "odd_elements_max"),
+)
+_NEW_AND_USUAL = frozenset(
+    line for line in toml_lines(Limits(), "limits") if line.partition(" = ")[0] in _NEW
+)
+"""Bounds that processes of the former release refuse, as a key that they do not know, are written
+where they are not the usual ones."""
 
 
 def _toml_lines(topology: Topology) -> Iterator[str]:
@@ -453,4 +465,5 @@ def _toml_lines(topology: Topology) -> Iterator[str]:
             if value is not None:
                 yield f"{key} = {toml_text(str(value))}"
         elif value != _LEFT_OUT.get(name):
-            yield from ("", f"[{key}]", *toml_lines(value, key))
+            lines = toml_lines(value, key)
+            yield from ("", f"[{key}]", *(line for line in lines if line not in _NEW_AND_USUAL))

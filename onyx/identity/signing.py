@@ -72,9 +72,9 @@ class Signer:
 
 
 class RevokedFile(Container[int]):
-    """Serial numbers of revoked certificates, hexadecimal and one a line, in a file that is read
-    again when it has changed.  A file that is not there has none; one that goes away keeps its
-    numbers."""
+    """Serial numbers of revoked certificates, the first words of lines in hexadecimal, of a file
+    that is read again when it has changed.  A file that is not there has none; one that goes away
+    keeps its numbers."""
 
     def __init__(self, path: Path) -> None:
         """NotAuthenticated for a file that is no list, here and when it is read again."""
@@ -92,8 +92,8 @@ class RevokedFile(Container[int]):
             said = self._path.stat()
             state = said.st_mtime_ns, said.st_size, said.st_ino
             if state != self._seen:
-                lines = self._path.read_text("ascii").split()
-                self._serials = frozenset(int(line, 16) for line in lines)
+                lines = self._path.read_text("utf-8").splitlines()
+                self._serials = frozenset(int(line.split()[0], 16) for line in lines if line)
                 self._seen = state
         except FileNotFoundError:
             return

@@ -29,7 +29,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -267,7 +266,7 @@ class TokenCredentials(Credentials):
 
     def __init__(self, base: Credentials, token: str) -> None:
         self.wall, self.own, self.ending = base.wall, None, {}
-        self.authority_until, self._told_again = base.authority_until, inf
+        self.authority_until = base.authority_until
         self.path, self.token, self.principal = base.path, token, NOBODY
         self.network, self.authorities = base.network, base.authorities
         self.revoked = self._revoked_elsewhere = frozenset()
@@ -276,6 +275,10 @@ class TokenCredentials(Credentials):
 
     def refresh(self) -> None:
         """Nothing changes."""
+
+    def warnings(self) -> list[str]:
+        """None: the process that passes it on tells its own."""
+        return []
 
 
 def _lines(path: Path | None) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def test_a_broker_that_forgets_the_time_or_takes_its_own_shows(
 
     for of, name, changed, known in (
         (Parcel, "kept", forgotten, 51),
-        (DataPlane, "_reopen", reopened, 38),
+        (DataPlane, "_reopen", reopened, 82),
         (DataPlane, "_handle_message", own, 51),
     ):
         with monkeypatch.context() as patched:
