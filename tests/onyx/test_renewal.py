@@ -152,26 +152,29 @@ async def test_a_broker_elsewhere_goes_on_with_a_new_certificate_under_traffic(
     file.write_bytes(issue(B1, timedelta(days=LEAF_DAYS - RENEW_DAYS) - SOON))
     former, where = shown(file), f"127.0.91.3:{ports[0]}"
     before = {file: former, gateway: shown(gateway), tmp_path / "ann.pem": old}
+    texts = {each: each.read_bytes() for each in (file, gateway)}
     away = ["--broker", "B1", "--data", str(tmp_path / "away"), "--credentials", str(file)]
     registration = RunningProcess.start(topology, "--registration")
     try:
         broker = RunningProcess.start(topology, *away)
-        with trio.fail_after(SAFETY_SECONDS), use_credentials(operator):
-            source = await DataSource.register(where)
-            async with source, User(where, "ann") as user:
-                async with background_tasks(trio.open_nursery()) as nursery:
-                    with use_credentials(gateway):
-                        nursery.start_soon(keep_shown_renewed, where)
-                    got = await publish_until(
-                        lambda: all(shown(each) != before[each] for each in (file, gateway)),
-                        *(source, user),
-                    )
-                assert got == list(range(len(got))), "each message once and in order"
-                assert registration.stop() == 0
-                authority.revoke({former.serial})
-                registration = RunningProcess.start(topology, "--registration")
-                assert await publish_until(lambda: True, source, user) == [0]
-        assert broker.stop() == 0
+        try:
+            with trio.fail_after(SAFETY_SECONDS), use_credentials(operator):
+                source = await DataSource.register(where)
+                async with source, User(where, "ann") as user:
+                    async with background_tasks(trio.open_nursery()) as nursery:
+                        with use_credentials(gateway):
+                            nursery.start_soon(keep_shown_renewed, where)
+                        got = await publish_until(
+                            lambda: all(each.read_bytes() != text for each, text in texts.items()),
+                            *(source, user),
+                        )
+                    assert got == list(range(len(got))), "each message once and in order"
+                    assert registration.stop() == 0
+                    authority.revoke({former.serial})
+                    registration = RunningProcess.start(topology, "--registration")
+                    assert await publish_until(lambda: True, source, user) == [0]
+        finally:
+            assert broker.stop() == 0
         renew = ["cert", "renew", str(tmp_path / "ann.pem"), "--registration", where]
         codes = [await trio.to_thread.run_sync(main, renew) for _ in range(2)]
         assert (codes[0], codes[1] != 0) == (0, True), "the second comes too soon"
