@@ -12,10 +12,8 @@ DAY = 86_400.0
 AUTHORITY = "the network's authority"
 TOLD_DAYS = 30
 """The end of a certificate is told from so many days before it on."""
-RENEW_DAYS = TOLD_DAYS + 1
-"""Before its end a certificate is renewed, and nobody told of it."""
-RENEW_PART = 0.4
-"""Of its life, where that is short."""
+RENEW_DAYS = TOLD_DAYS + 1  # before its end a certificate is renewed, and nobody told of it
+RENEW_PART = 0.4  # of its life, where that is less
 
 
 class Certificate(NamedTuple):
@@ -78,5 +76,4 @@ def ending(until: float, now: float) -> str:
 
 
 def minute(second: float) -> str:
-    """Of the epoch, for people."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%d %H:%M} Z"
