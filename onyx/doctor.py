@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from onyx.errors import RequestFailed
 from onyx.network_view import certificate_ends, read_statistics
-from overlay.link.validity import AUTHORITY, ending
+from overlay.link.validity import AUTHORITY, DAY, ending
 from overlay.statistics import BrokerStatistics, Credentials, NodeStatistics
 
 CLOCK_SECONDS_MAX = 1.0
@@ -25,8 +25,6 @@ ABSENT_SECONDS_MAX = 86_400.0
 FLAPS_MAX = 6  # connections of a link in an hour, beyond the first
 FLAPS_LEAST = 3
 WANTED_LEAST = 100  # messages, before anything is said of how many nobody wanted
-
-DAY = 86_400.0
 
 RENEW = (
     "where the file is, while it is good: onyx cert renew FILE; where the authority is: onyx cert "

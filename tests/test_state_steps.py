@@ -22,10 +22,11 @@ from msgspec import structs
 from onyx.broker.moves.profile_moves import StandbyEvent, Standbys
 from onyx.broker.moves.releases import ReleaseEvent, Releases
 from onyx.broker.moves.watersheds import WatershedEvent, Watersheds
+from onyx.broker.processor_accounts import BURST_SECONDS
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.shape.shape_stages import ShapeStage, ShapeStages, StageEvent
 from onyx.broker.shape.tree_versions import TreeEvent, TreeVersions
-from onyx.broker.users.user_parts import BURST_SECONDS, AccountEvent, UserBudgets
+from onyx.broker.users.user_parts import AccountEvent, UserBudgets
 from overlay.answers import Drift
 from overlay.link.events import DeskAnswered, Put, TimePassed
 from overlay.link.frame import Frame

@@ -48,6 +48,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from onyx.data_directory import write_atomically
 from onyx.errors import NotAuthenticated, UsageError, file_errors
 from onyx.identity.signing import NO_SIGNATURE
+from overlay.link.credentials import serials_in
 from overlay.link.principal import SERVER_ROLES, Principal
 from overlay.link.validity import RENEW_DAYS, Certificate, days_left
 
@@ -238,8 +239,8 @@ class Authority:
             found.append(Issued(number, end, Principal.parse(principal), number in revoked))
         return found
 
-    def revoked(self) -> set[int]:
-        return {int(line.split()[0], 16) for line in _lines(self.revoked_file)}
+    def revoked(self) -> frozenset[int]:
+        return serials_in(_lines(self.revoked_file))
 
     def revoke(self, serials: set[int]) -> None:
         """From now on nobody takes these; connections that have one are closed."""

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 
 from onyx.errors import NotAuthenticated
 from onyx.identity.sealing import open_sealed
+from overlay.link.credentials import serials_in
 from overlay.link.principal import Principal
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
@@ -72,9 +73,8 @@ class Signer:
 
 
 class RevokedFile(Container[int]):
-    """Serial numbers of revoked certificates, the first words of lines in hexadecimal, of a file
-    that is read again when it has changed.  A file that is not there has none; one that goes away
-    keeps its numbers."""
+    """Serial numbers of revoked certificates (``serials_in``), of a file that is read again when it
+    has changed.  A file that is not there has none; one that goes away keeps its numbers."""
 
     def __init__(self, path: Path) -> None:
         """NotAuthenticated for a file that is no list, here and when it is read again."""
@@ -92,8 +92,7 @@ class RevokedFile(Container[int]):
             said = self._path.stat()
             state = said.st_mtime_ns, said.st_size, said.st_ino
             if state != self._seen:
-                lines = self._path.read_text("utf-8").splitlines()
-                self._serials = frozenset(int(line.split()[0], 16) for line in lines if line)
+                self._serials = serials_in(self._path.read_text("utf-8").splitlines())
                 self._seen = state
         except FileNotFoundError:
             return

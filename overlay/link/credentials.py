@@ -222,7 +222,7 @@ class Credentials:
                 "cert.issue": _lines(self._issued_path),
                 "cert.revoke": _lines(self._revoked_path),
             }
-            revoked = frozenset(int(line.split()[0], 16) for line in certificates["cert.revoke"])
+            revoked = serials_in(certificates["cert.revoke"])
             principal = Principal.of_uri(said.uri, said.network)
             token = TOKEN.search(said.text) or self._read_token(said.text)
             authorities = said.certificates[0 if token else 1 :]
@@ -279,6 +279,12 @@ class TokenCredentials(Credentials):
     def warnings(self) -> list[str]:
         """None: the process that passes it on tells its own."""
         return []
+
+
+def serials_in(lines: Iterable[str]) -> frozenset[int]:
+    """The numbers of a list of revoked certificates: of each line the first word, in hexadecimal.
+    ValueError."""
+    return frozenset(int(line.split()[0], 16) for line in lines if line.strip())
 
 
 def _lines(path: Path | None) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def _size(paths: Sequence[str], most: int) -> int:
     for path in paths:
         if set(path) & set(_OF_SPARK):
             return most + 1
-        for file in _files(Path(path)):
+        for file in _each_file(Path(path)):
             total += file.stat().st_size if file.exists() else 0
             if total > most:
                 return total
@@ -101,17 +101,22 @@ def _size(paths: Sequence[str], most: int) -> int:
 
 
 def _files(path: Path, *suffixes: str) -> list[Path]:
-    """A file, or those of a directory that Spark would read, in the order of their names."""
+    """The same in the order of their names, of some suffixes."""
+    found = _each_file(path)
+    if not (suffixes and path.is_dir()):
+        return sorted(found)
+    return sorted(each for each in found if each.suffix[1:] in suffixes)
+
+
+def _each_file(path: Path) -> Iterator[Path]:
+    """A file, or those of a directory that Spark would read, as they come."""
     if not path.is_dir():
-        return [path]
-    found = path.rglob("*")
-    return sorted(
-        each
-        for each in found
-        if each.is_file()
-        and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
-        and (not suffixes or each.suffix[1:] in suffixes)
-    )
+        yield path
+        return
+    for each in path.rglob("*"):
+        parts = each.relative_to(path).parts
+        if each.is_file() and not any(part.startswith((".", "_")) for part in parts):
+            yield each
 
 
 def profile_format(path: str) -> str:

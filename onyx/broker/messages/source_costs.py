@@ -13,7 +13,7 @@ All sources of a principal have one account; without TLS each has its own.
 
 from __future__ import annotations
 
-from onyx.broker.users.user_parts import ACCOUNTS_MAX, BURST_SECONDS
+from onyx.broker.processor_accounts import Account, Accounts
 from overlay.limits import Limits
 from overlay.link.core_context import CoreContext
 from overlay.link.part import Part
@@ -32,15 +32,13 @@ class SourceCosts(Part):
     def __init__(self, context: CoreContext) -> None:
         self._links = context.links
         self._say = context.say
+        self._accounts = Accounts(Account, 0.0)  # by principal or source
         self.take_limits(context.limits)
-        # By principal or source: seconds that are spent, as of when.
-        self._spent: dict[str, tuple[float, float]] = {}
         self.slowed: dict[str, None] = {}
         self._kept_out: dict[str, None] = {}
 
     def take_limits(self, limits: Limits) -> None:
-        self._per_second = limits.source_processor_ms_s_max / 1000
-        self._most = BURST_SECONDS * self._per_second
+        self._accounts.per_second = limits.source_processor_ms_s_max / 1000
 
     def charge(self, source: str, size: int, seconds: float) -> None:
         """A message of so many bytes has taken ``seconds`` of processor time to read."""
@@ -48,19 +46,15 @@ class SourceCosts(Part):
         connection = self._links.connection_of(f"source/{source}")
         if over <= 0 or connection is None:
             return
-        now = 0.0 if self.agenda is None else self.agenda.now
-        who = self._who(connection, source)
-        spent = self._spent_now(who, now) + over
-        self._spent.pop(who, None)
-        if len(self._spent) >= ACCOUNTS_MAX:
-            del self._spent[next(iter(self._spent))]  # the one that was charged longest ago
-        self._spent[who] = spent, now
-        if spent >= self._most:
+        who, most = self._who(connection, source), self._accounts.most
+        account = self._accounts.of(who, 0.0 if self.agenda is None else self.agenda.now)
+        account.spent += over
+        if account.spent >= most:
             self._kept_out[who] = None
             why = self.bar(connection, source)
             self._say(why)
             self._links.refuse(connection, TOO_COSTLY, why)
-        elif spent >= self._most / 2 and who not in self.slowed:
+        elif account.spent >= most / 2 and who not in self.slowed:
             self.slowed[who] = None
             self._say(f"{self._told(who)} half of it: it is slowed")
 
@@ -79,8 +73,9 @@ class SourceCosts(Part):
 
     def tick(self, now: float) -> None:
         """Let go those whose accounts have filled up."""
+        spent, half = self._accounts.spent, self._accounts.most / 2
         for held in (self.slowed, self._kept_out):
-            for who in [each for each in held if self._spent_now(each, now) < self._most / 2]:
+            for who in [each for each in held if spent(each, now) < half]:
                 del held[who]
 
     def report(self, said: BrokerStatistics) -> None:
@@ -92,13 +87,10 @@ class SourceCosts(Part):
         principal = self._links.principal(connection)
         return f"source/{source}" if principal in (None, NOBODY) else str(principal)
 
-    def _spent_now(self, who: str, now: float) -> float:
-        spent, at = self._spent.get(who, (0.0, now))
-        return max(0.0, spent - (now - at) * self._per_second)
-
     def _told(self, who: str) -> str:
         return (
             f"messages of {who} take more processor time than their size explains, where "
-            f"{1000 * self._per_second:g} ms a second are allowed and {self._most:g} s may be "
+            f"{1000 * self._accounts.per_second:g} ms a second are allowed and "
+            f"{self._accounts.most:g} s may be "
             "saved; it has spent"
         )

@@ -15,6 +15,7 @@ from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.moves.releases import moved_detail
 from onyx.broker.network.access_rules import AccessRules
 from onyx.broker.network.network_parts import NetworkParts
+from onyx.broker.processor_accounts import Account, Accounts
 from onyx.broker.profiles.hosted_profiles import HostedProfiles, OverBudget
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.users.policy_changes import PolicyChanges
@@ -195,8 +196,6 @@ class UnclaimedProfiles(Part):
 # other.
 
 
-BURST_SECONDS = 10.0  # for so long what a user has a second may be saved
-ACCOUNTS_MAX = 4096
 DEAREST_MAX = 100
 COUNTED_SECONDS = 0.001  # what profiles have taken that is not late is charged in so much at least
 SHARES = ((0.5, 1.0), (0.75, 0.5), (inf, 0.2))
@@ -214,14 +213,13 @@ class AccountEvent(StrEnum):
     FILLED = "it has filled up"
 
 
-class _Account:
-    """``spent`` as of ``at``, and ``by`` which profiles since it was full."""
+class _Account(Account):
+    """``by``: which profiles have spent since it was full."""
 
-    __slots__ = ("at", "by", "is_slowed", "last", "spent")
+    __slots__ = ("by", "is_slowed", "last")
 
     def __init__(self, at: float) -> None:
-        self.at = at
-        self.spent = 0.0
+        super().__init__(at)
         self.by: defaultdict[str, float] = defaultdict(float)
         self.last = "", 0  # the message that was charged last
         self.is_slowed = False
@@ -233,15 +231,14 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def __init__(self, context: CoreContext, profiles: HostedProfiles, matcher: Matcher) -> None:
         self._profiles = profiles
         self._matcher = matcher
-        # seconds of processor time: of a user, a second; of a profile, a message
-        self._per_second = context.limits.principal_processor_ms_s_max / 1000
-        self._for_message = context.limits.evaluation_ms_max / 1000
-        self._accounts: dict[str, _Account] = {}  # by user, whoever was charged last at the end
+        self._for_message = context.limits.evaluation_ms_max / 1000  # seconds of a profile
+        by_user = context.limits.principal_processor_ms_s_max / 1000
+        self._accounts = Accounts(_Account, by_user)
         self._told: dict[str, OverBudget] = {}  # by profile
         self.verbs = (Verb(verbs.ProfileDearest, alone(self._show_dearest)),)
 
     def take_limits(self, limits: Limits) -> None:
-        self._per_second = limits.principal_processor_ms_s_max / 1000
+        self._accounts.per_second = limits.principal_processor_ms_s_max / 1000
         self._for_message = limits.evaluation_ms_max / 1000
 
     # --- the table ------------------------------------------------------------------------
@@ -249,17 +246,17 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def _slow(self, user: str) -> None:
         why = (
             f"the profiles of {_named(user)} have spent half of the {self._most:g} s of processor "
-            f"time that may be saved, where {1000 * self._per_second:g} ms a second are allowed: "
+            f"time that may be saved, where {self._per_second_ms:g} ms a second are allowed: "
             "they may take less of each message until they have taken less for a while"
         )
         self._tell(self._worst(user), "slowed", why)
 
     def _suspend(self, user: str) -> None:
-        account, profile = self._accounts[user], self._worst(user)
+        account, profile = self._accounts.by_name[user], self._worst(user)
         why = (
             f"the profile is suspended until it is updated: of what {_named(user)} has spent it "
             f"has taken most, {account.by[profile]:.2g} of {self._most:g} s of processor time, "
-            f"where {1000 * self._per_second:g} ms a second are allowed"
+            f"where {self._per_second_ms:g} ms a second are allowed"
         )
         account.spent = max(0.0, account.spent - account.by.pop(profile))
         self._tell(profile, "suspended", why)
@@ -278,12 +275,12 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     )
 
     def state(self, thing: str) -> AccountState:
-        account = self._accounts.get(thing)
+        account = self._accounts.by_name.get(thing)
         is_slowed = account is not None and account.is_slowed
         return AccountState.SLOWED if is_slowed else AccountState.LIVE
 
     def enter(self, thing: str, state: AccountState) -> None:
-        account = self._accounts[thing]
+        account = self._accounts.by_name[thing]
         account.is_slowed = state is AccountState.SLOWED
         if not account.is_slowed:
             account.by.clear()
@@ -309,7 +306,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def seconds_for(self, profile: str) -> float:
         """What a profile may take of a message: nothing, if it is suspended."""
         hosted = self._profiles.get(profile)
-        account = None if hosted is None else self._accounts.get(hosted.user)
+        account = None if hosted is None else self._accounts.by_name.get(hosted.user)
         if profile in self._profiles.suspended:
             return 0.0
         if account is None or hosted is None:
@@ -321,9 +318,8 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         """What was spent on the way, and who has taken less for a while."""
         for profiles, seconds in self._matcher.take_costs(COUNTED_SECONDS):
             self.spent(*self._profiles.asked, profiles, seconds)
-        for user in [user for user, account in self._accounts.items() if account.is_slowed]:
-            account = self._accounts[user]
-            if account.spent - (now - account.at) * self._per_second < self._most / 4:
+        for user in self._slowed():
+            if self._accounts.spent(user, now) < self._most / 4:
                 self.happen(user, AccountEvent.FILLED)
 
     def flush(self) -> None:
@@ -336,7 +332,7 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
     def _show_dearest(self, asked: verbs.ProfileDearest) -> answers.Dearest:
         spent = (
             (profile, user, seconds)
-            for user, a in self._accounts.items()
+            for user, a in self._accounts.by_name.items()
             for profile, seconds in a.by.items()
             if profile in self._profiles
         )
@@ -345,35 +341,36 @@ class UserBudgets(Part, StateMachine[str, AccountState, AccountEvent]):
         )
 
     def report(self, said: BrokerStatistics) -> None:
-        slowed = [user for user, account in self._accounts.items() if account.is_slowed]
-        said.budgets.suspended, said.budgets.slowed = self._profiles.suspended, slowed
+        said.budgets.suspended = self._profiles.suspended
+        said.budgets.slowed = self._slowed()
 
     # --- helpers --------------------------------------------------------------------------
 
     @property
     def _most(self) -> float:
-        return BURST_SECONDS * self._per_second
+        return self._accounts.most
+
+    @property
+    def _per_second_ms(self) -> float:
+        return 1000 * self._accounts.per_second
+
+    def _slowed(self) -> list[str]:
+        return [user for user, account in self._accounts.by_name.items() if account.is_slowed]
 
     def _account(self, user: str) -> _Account:
         """As of now."""
-        now = 0.0 if self.agenda is None else self.agenda.now
-        account = self._accounts.pop(user, None) or _Account(now)
-        account.spent = max(0.0, account.spent - (now - account.at) * self._per_second)
-        account.at = now
+        account = self._accounts.of(user, 0.0 if self.agenda is None else self.agenda.now)
         if not account.spent and not account.is_slowed:
             account.by.clear()
-        if len(self._accounts) >= ACCOUNTS_MAX:
-            del self._accounts[next(iter(self._accounts))]  # the one that was charged longest ago
-        self._accounts[user] = account
         return account
 
     def _worst(self, user: str) -> str:
         """Of a user's profiles the one that has taken most."""
-        by = self._accounts[user].by
+        by = self._accounts.by_name[user].by
         return max(by, key=by.__getitem__)
 
     def _tell(self, profile: str, code: str, why: str) -> None:
-        account = self._accounts[self._profiles[profile].user]
+        account = self._accounts.by_name[self._profiles[profile].user]
         self._told[profile] = OverBudget(profile, *account.last, code, why)
         self.flush_soon()
 

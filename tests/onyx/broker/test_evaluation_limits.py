@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from onyx.broker.users import user_parts as user_budgets
+from onyx.broker import processor_accounts
 from overlay.link.events import TimePassed
 from overlay.link.frames import Delivery
 from overlay.statistics import Budgets
@@ -124,7 +124,7 @@ def test_what_is_cheap_is_charged_as_well_when_there_is_much_of_it(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody looks at the clock for any of it: what it comes to is estimated."""
-    monkeypatch.setattr(user_budgets, "BURST_SECONDS", 0.05)
+    monkeypatch.setattr(processor_accounts, "BURST_SECONDS", 0.05)
     setting, source = hosting(Ticking(), text, "//nothing")
     taker = setting.beside.subscriber("p0")
     for _ in range(40):

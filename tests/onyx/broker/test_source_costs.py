@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onyx.broker.messages.source_costs import FREE_SECONDS, TOO_COSTLY
-from onyx.broker.users.user_parts import BURST_SECONDS
+from onyx.broker.processor_accounts import BURST_SECONDS
 from overlay.limits import Limits
 from overlay.link.events import Flow, TimePassed
 from overlay.link.frames import ErrorFrame, Refused
