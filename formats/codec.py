@@ -124,6 +124,13 @@ def packed_bytes_max(size: int) -> int:
     return size + size // 128 + 128
 
 
+def dictionary_bytes_max(stream: ElementStream, binary: int) -> int:
+    """An upper bound of the dictionary form, by the size of the ``binary`` one: where a dictionary
+    helps nothing it costs at most four bytes for each entry."""
+    entries = len(stream.element_name) + len(stream.attribute_name) + len(stream.content_kind)
+    return binary + 4 * entries + 64
+
+
 def encoded_bytes_max(stream: ElementStream) -> int:
     """An upper bound of what ``encode`` makes of a message, in any format; quick to compute.
 

@@ -1,4 +1,5 @@
-"""The process in which schemas are read, compiled and run; schema_worker.py starts it.
+"""The process in which schemas are read, compiled and run, and large messages are read;
+schema_worker.py starts it.
 
 ::
 
@@ -20,15 +21,20 @@ import resource
 import signal
 import sys
 import time
+from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
 import msgpack
 
-from formats.errors import SchemaRefused
+from formats.errors import MessageRefused, SchemaRefused
+from formats.graph.closure import TaxonomyClosure
 from formats.schema import Schema
 from formats.schema_questions import (
+    TOO_COSTLY_TO_READ,
     Finding,
+    MessageRead,
+    ReadMessage,
     ReadSchema,
     SchemaFound,
     answer,
@@ -40,7 +46,7 @@ from formats.schema_questions import (
 from formats.validation import TOO_COSTLY, Validator
 
 MEMORY_BYTES = 512 * 1024 * 1024
-READ_SECONDS = 4.0  # of processor time, to read and to compile a schema
+READ_SECONDS = 4.0  # of processor time, to read and to compile a schema, or to read a message
 CHECK_SECONDS = 0.25  # to hold one message against a compiled one
 ENOUGH_SECONDS = 0.05  # for the messages of one question, the last of which may take longer
 _READING = "reading the schema", READ_SECONDS
@@ -51,6 +57,7 @@ class _Keeper:
     def __init__(self, owner: Connection) -> None:
         self._owner = owner
         self._schemas: dict[int, Schema] = {}
+        self._closures: dict[int, TaxonomyClosure | None] = {}
         self._compiled: dict[int, Validator] = {}
         self._hand: tuple[int, Connection] | None = None
 
@@ -61,10 +68,16 @@ class _Keeper:
                 kind, *fields = self._owner.recv()
             except EOFError:
                 return
-            if kind == "schema":
-                self._schemas[fields[0]] = fields[1]
+            if kind == "given":
+                number, given = fields
+                if isinstance(given, Schema):
+                    self._schemas[number] = given
+                else:
+                    self._closures[number] = given
             elif kind == "read":
                 self._owner.send_bytes(self._read(ReadSchema(*fields)))
+            elif kind == "message":
+                self._owner.send_bytes(self._read_message(*fields))
             else:
                 self._owner.send_bytes(self._check(*fields))
 
@@ -75,6 +88,15 @@ class _Keeper:
             return pipe.recv_bytes()
         except (EOFError, OSError):
             return pack_answer(self._exceeded(*_READING))
+
+    def _read_message(self, closure: int, question: ReadMessage) -> bytes:
+        try:
+            pipe = self._pipe_to_hand()
+            pipe.send(replace(question, closure=self._closures[closure]))
+            return pipe.recv_bytes()
+        except (EOFError, OSError):
+            why = self._exceeded("reading the message", READ_SECONDS).reason
+            return pack_answer(MessageRefused(TOO_COSTLY_TO_READ, why))
 
     def _check(self, number: int, texts: tuple[bytes, ...]) -> bytes:
         schema = self._schemas[number]
@@ -134,9 +156,12 @@ def _serve(pipe: Connection, compiled: dict[int, Validator]) -> None:
     try:
         while True:
             question = pipe.recv()
-            if isinstance(question, ReadSchema):
+            if isinstance(question, ReadSchema | ReadMessage):
                 signal.setitimer(signal.ITIMER_PROF, READ_SECONDS)
-                answered = pack_answer(answer(question))
+                began, found = time.process_time(), answer(question)
+                if isinstance(found, MessageRead):
+                    found = replace(found, seconds=time.process_time() - began)
+                answered = pack_answer(found)
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 pipe.send_bytes(answered)
             else:

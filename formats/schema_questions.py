@@ -1,8 +1,9 @@
-"""What is asked about schemas, and what is answered, where both are held against limits.
+"""Questions about schemas and large messages, and the answers, where both are held against limits.
 
 Reading a schema and holding a message against one may cost anything: a group that refers twice to
 another, which does the same, is twice as large at each step, and a pattern may be tried in more
-ways than there is time for.  So a process of its own does both (schema_worker.py).
+ways than there is time for.  Reading a message is bounded, but a large one that is not ordinary
+takes longer than others should wait.  So a process of its own does all three (schema_worker.py).
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from typing import TypeAlias, cast
 import msgpack
 
 from formats.allowed_content import read_allowed_content
+from formats.codec import WireFormat, dictionary_bytes_max, encode
 from formats.dictionary import derive_dictionary
-from formats.errors import SchemaRefused
+from formats.errors import MessageRefused, SchemaRefused
+from formats.graph.closure import TaxonomyClosure
+from formats.graph.graph_limits import GraphLimits
+from formats.graph.reader import graph_of_document
+from formats.graph.vocabulary import RDF
+from formats.limits import MessageLimits
+from formats.publication import read_publication
 from formats.schema import Schema, SchemaKind, read_schema, what_is_unread
 from formats.validation import Validator, Violation
+
+TOO_COSTLY_TO_READ = "too-costly"  # of a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,17 @@ class CheckMessages:
 
     schema: Schema
     texts: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """What are these bytes of a media type, as a message?"""
+
+    payload: bytes
+    media_type: str
+    limits: MessageLimits
+    closure: TaxonomyClosure | None = None
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +78,54 @@ class MessagesChecked:
     seconds: float = field(default=0.0, compare=False)
 
 
-SchemaQuestion: TypeAlias = ReadSchema | CheckMessages
-SchemaAnswer: TypeAlias = SchemaFound | MessagesChecked | SchemaRefused
+@dataclass(frozen=True, slots=True)
+class MessageRead:
+    """The message in binary, and of RDF/XML its graph, or why it has none; ``largest``: bytes of
+    its largest form; ``seconds`` of processor time that it took."""
+
+    payload: bytes
+    largest: int
+    graph: bytes | MessageRefused | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+
+SchemaQuestion: TypeAlias = ReadSchema | CheckMessages | ReadMessage
+SchemaAnswer: TypeAlias = (
+    SchemaFound | MessagesChecked | MessageRead | SchemaRefused | MessageRefused
+)
 
 
 def answer(question: SchemaQuestion) -> SchemaAnswer:
     """The answer, at whatever cost.
 
-    SchemaRefused is an answer, with the codes of ``read_schema`` or ``schema-too-costly``.
+    SchemaRefused is an answer, with the codes of ``read_schema`` or ``schema-too-costly``, and
+    MessageRefused with those of ``read_publication``.
     """
     try:
         if isinstance(question, ReadSchema):
             return _found(read_schema(question.name, question.data))
+        if isinstance(question, ReadMessage):
+            return _read(question)
         validator = Validator(question.schema)
         return MessagesChecked(tuple(check(validator, text) for text in question.texts))
-    except SchemaRefused as refusal:
+    except (SchemaRefused, MessageRefused) as refusal:
         return refusal
+
+
+def _read(question: ReadMessage) -> MessageRead:
+    closure, base, limits = question.closure, question.base, question.limits
+    stream = read_publication(question.payload, question.media_type, limits, closure, base)
+    root = stream.names[stream.element_name[0]]
+    graph: bytes | MessageRefused | None = None
+    if (root.namespace, root.local) == (RDF, "RDF"):
+        try:
+            derived = graph_of_document(stream, GraphLimits(limits), base, closure)
+            graph = encode(derived, WireFormat.BINARY)
+        except MessageRefused as refusal:
+            graph = refusal
+    binary = encode(stream, WireFormat.BINARY)
+    largest = max(len(encode(stream, WireFormat.TEXT)), dictionary_bytes_max(stream, len(binary)))
+    return MessageRead(binary, largest, graph)
 
 
 def check(validator: Validator, text: bytes) -> Finding:
@@ -97,6 +150,11 @@ def pack_answer(found: SchemaAnswer) -> bytes:
         fields = "found", found.kind, found.unread
     elif isinstance(found, SchemaRefused):
         fields = "refused", *_plain(found)
+    elif isinstance(found, MessageRefused):
+        fields = "not-read", *_plain(found)
+    elif isinstance(found, MessageRead):
+        graph = found.graph if isinstance(found.graph, bytes | None) else _plain(found.graph)
+        fields = "read", found.seconds, found.payload, found.largest, graph
     else:
         fields = "checked", found.seconds, list(map(plain_finding, found.findings))
     packed: bytes = msgpack.packb(fields)
@@ -108,8 +166,8 @@ def plain_finding(found: Finding) -> object:
     return None if found is None else _plain(found)
 
 
-def _plain(found: Violation | SchemaRefused) -> tuple[object, ...]:
-    code = found.code if isinstance(found, SchemaRefused) else ""
+def _plain(found: Violation | SchemaRefused | MessageRefused) -> tuple[object, ...]:
+    code = "" if isinstance(found, Violation) else found.code
     return code, found.reason, found.line, found.column
 
 
@@ -122,6 +180,12 @@ def unpack_answer(data: bytes) -> SchemaAnswer:
         case ["refused", *fields]:
             if isinstance(refusal := _finding(fields), SchemaRefused):
                 return refusal
+        case ["not-read", str(code), str(reason), int(line), int(column)]:
+            return MessageRefused(code, reason, line, column)
+        case ["read", float(seconds), bytes(payload), int(largest), (bytes() | None) as graph]:
+            return MessageRead(payload, largest, graph, seconds)
+        case ["read", float(seconds), bytes(payload), int(largest), [str(code), str(reason), 0, 0]]:
+            return MessageRead(payload, largest, MessageRefused(code, reason), seconds)
         case ["checked", float(seconds), [_, *_] as findings]:
             return MessagesChecked(tuple(map(_finding, findings)), seconds)
     raise ValueError("no answer about a schema")

@@ -1,18 +1,24 @@
-"""SchemaWorker: asks a process of its own about schemas, so that none costs more than its limits.
+"""SchemaWorker: asks a process of its own about schemas and large messages, so that none costs more
+than its limits.
 
-The process (schema_process.py) has 512 MB of memory, 4 s of processor time to read a schema and
-0.25 s to hold a message against it.  It is started with the first question, and again after it
-died; it ends with whoever started it.
+The process (schema_process.py) has 512 MB of memory, 4 s of processor time to read a schema, or a
+message, and 0.25 s to hold a message against a schema.  It is started with the first question, and
+again after it died; it ends with the process that started it.
 """
 
 from __future__ import annotations
 
-from formats.errors import SchemaRefused
+from dataclasses import replace
+
+from formats.errors import MessageRefused, SchemaRefused
+from formats.graph.closure import TaxonomyClosure
 from formats.helper_process import HelperProcess
 from formats.schema import Schema
 from formats.schema_questions import (
+    TOO_COSTLY_TO_READ,
     CheckMessages,
     MessagesChecked,
+    ReadMessage,
     ReadSchema,
     SchemaAnswer,
     SchemaQuestion,
@@ -20,7 +26,7 @@ from formats.schema_questions import (
 )
 from formats.validation import TOO_COSTLY
 
-SCHEMAS_MAX = 64  # that a process has compiled; then it is started anew
+SCHEMAS_MAX = 64  # that a process has compiled, taxonomies among them; then it is started anew
 
 
 class SchemaWorker:
@@ -28,7 +34,7 @@ class SchemaWorker:
 
     def __init__(self) -> None:
         self._process = HelperProcess("formats.schema_process")
-        self._numbers: dict[Schema, int] = {}  # of those that the process was given
+        self._numbers: dict[Schema | TaxonomyClosure | None, int] = {}  # that the process has
 
     def ask(self, question: SchemaQuestion) -> SchemaAnswer:
         """The answer; blocks until then.  ``schema-too-costly`` where it takes too much."""
@@ -36,6 +42,8 @@ class SchemaWorker:
             return self._ask(question)
         except (EOFError, OSError, ValueError):
             self._end()
+        if isinstance(question, ReadMessage):
+            return MessageRefused(TOO_COSTLY_TO_READ, "the process that reads it has died of it")
         died = SchemaRefused(TOO_COSTLY, "the process that reads schemas has died of it")
         if isinstance(question, ReadSchema):
             return died
@@ -55,15 +63,17 @@ class SchemaWorker:
         pipe = self._process.start()
         if isinstance(question, ReadSchema):
             pipe.send(("read", question.name, question.data))
+        elif isinstance(question, ReadMessage):
+            pipe.send(("message", self._number(question.closure), replace(question, closure=None)))
         else:
             pipe.send(("check", self._number(question.schema), question.texts))
         return unpack_answer(pipe.recv_bytes())
 
-    def _number(self, schema: Schema) -> int:
-        number = self._numbers.get(schema)
+    def _number(self, given: Schema | TaxonomyClosure | None) -> int:
+        number = self._numbers.get(given)
         if number is None:
-            number = self._numbers[schema] = len(self._numbers)
-            self._process.start().send(("schema", number, schema))
+            number = self._numbers[given] = len(self._numbers)
+            self._process.start().send(("given", number, given))
         return number
 
     def _end(self) -> None:

@@ -388,6 +388,11 @@ def parse_text(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementSt
     return parser.parse(limits.odd_elements_max) if stream is None else stream
 
 
+def parse_ordinary(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream | None:
+    """As parse_text, of a document that costs little for its size; None: of another."""
+    return scan(data, limits) if AVAILABLE and len(data) <= limits.bytes_max else None
+
+
 def parse_with_expat(data: bytes, limits: MessageLimits = DEFAULT_LIMITS) -> ElementStream:
     """As parse_text, whatever the message looks like."""
     return _TextParser(data, limits).parse()

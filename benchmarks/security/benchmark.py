@@ -14,6 +14,8 @@ Networks of one broker are started as ``onyx up`` starts them, and killed with t
 * `worst_turn_ms`: processor time in which a broker's core reads and matches a message of at most
   64 KiB, and answers; the worst of a table and of a search in each syntax
   (tests/security/dear_messages.py), each the quickest of several times
+* `worst_large_turn_ms`: the same for 1,000,000 bytes (tests/security/large_messages.py);
+  the time in which another process reads them is not in it
 * `gateway_newcomers_refused`: of clients that ask the gateway for the list of profiles, each on a
   connection of its own, beside connections that say nothing and requests whose bodies never come
 """

@@ -33,7 +33,7 @@ from typing import Protocol
 import trio
 
 from formats.schema import Schema
-from formats.schema_questions import MessagesChecked, ReadSchema
+from formats.schema_questions import CheckMessages, MessagesChecked, ReadMessage
 from formats.schema_worker import SchemaWorker
 from overlay.archive import ArchiveOptions
 from overlay.link.connections import Connect, Connections, open_stream
@@ -113,7 +113,7 @@ class EvaluationDesk:
 #
 # Nobody waits for it: a core is told with an event.  A schema by which a message took more than
 # SLOW_SECONDS is asked about in another process, for so long, with the others that are as slow:
-# whose messages are quick waits for those once.
+# whose messages are quick waits for those once.  Large messages are read there, too.
 
 
 SLOW_SECONDS = 0.1  # of processor time, of one question
@@ -132,8 +132,8 @@ class SchemaDesk:
 
     def ask_nowait(self, action: AskSchemaWorker) -> None:
         question = action.question
-        is_slow = (
-            not isinstance(question, ReadSchema)
+        is_slow = isinstance(question, ReadMessage) or (
+            isinstance(question, CheckMessages)
             and self._slow.get(question.schema, 0.0) > trio.current_time()
         )
         (self._held_up if is_slow else self._quick).send_nowait(action)
@@ -152,7 +152,7 @@ class SchemaDesk:
                     worker.ask, asked.question, abandon_on_cancel=True
                 )
                 if isinstance(found, MessagesChecked) and found.seconds > SLOW_SECONDS:
-                    assert not isinstance(asked.question, ReadSchema)
+                    assert isinstance(asked.question, CheckMessages)
                     self._note_slow(asked.question.schema)
                 self._tell([SchemaAnswered(asked.key, found)])
         finally:

@@ -8,11 +8,16 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from formats import Schema, SchemaRefused, Violation
+from formats import MessageLimits, MessageRefused, Schema, SchemaRefused, Violation
+from formats.graph.closure import TaxonomyClosure
+from formats.graph.taxonomy import Taxonomy
 from formats.schema_questions import (
     CheckMessages,
+    MessageRead,
     MessagesChecked,
+    ReadMessage,
     ReadSchema,
+    SchemaAnswer,
     SchemaFound,
     answer,
     pack_answer,
@@ -60,11 +65,47 @@ def test_it_answers_as_one_does_oneself(worker: SchemaWorker) -> None:
         CheckMessages(schema, (b"<a>1</a>", b"<a>one</a>", b"<a", b"<a>2</a>")),
     ]
     for question in questions:
-        found = worker.ask(question)
-        if isinstance(found, MessagesChecked):
-            found = replace(found, seconds=0.0)
-        assert pack_answer(found) == pack_answer(answer(question))
+        assert _timeless(worker.ask(question)) == _timeless(answer(question))
     assert isinstance(worker.ask(questions[0]), SchemaFound)
+
+
+def _timeless(found: SchemaAnswer) -> bytes:
+    if isinstance(found, MessagesChecked | MessageRead):
+        found = replace(found, seconds=0.0)
+    return pack_answer(found)
+
+
+def test_messages_are_read_as_one_does_it_oneself(worker: SchemaWorker) -> None:
+    limits = MessageLimits()
+    closure = TaxonomyClosure(Taxonomy(classes={b"u:b": (b"u:c",)}))
+    rdf = b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:u="u:">%s</r:RDF>'
+    questions = [
+        ReadMessage(b"<a>1</a>", "text", limits),
+        ReadMessage(b"<u:a> a <u:b> .", "text/turtle", limits),
+        ReadMessage(b"<u:a> a <u:b> .", "text/turtle", limits, closure),
+        ReadMessage(b'{"@id":"a","u:b":1}', "application/ld+json", limits, None, "http://e/"),
+        ReadMessage(rdf % b'<u:a r:about="u:b"/>', "text", limits, closure),
+        ReadMessage(rdf % b'<r:li r:ID="1"/>', "text", limits),
+        ReadMessage(b"<a>", "text", limits),
+        ReadMessage(b"<u:a> <b> 1 .", "text/turtle", limits),
+    ]
+    for question in questions:
+        assert _timeless(worker.ask(question)) == _timeless(answer(question))
+        assert unpack_answer(_timeless(answer(question))) is not None
+
+
+def test_a_process_that_dies_of_a_message_refuses_it_and_reads_the_next(
+    worker: SchemaWorker,
+) -> None:
+    good = ReadMessage(b"<a/>", "text", MessageLimits())
+    assert isinstance(worker.ask(good), MessageRead)
+    process = worker._process._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    refusal = worker.ask(good)
+    assert isinstance(refusal, MessageRefused) and refusal.code == "too-costly"
+    assert isinstance(worker.ask(good), MessageRead)
 
 
 def test_groups_that_double_are_refused(worker: SchemaWorker) -> None:

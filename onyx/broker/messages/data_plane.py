@@ -30,9 +30,12 @@ from formats import (
     DecodeError,
     ElementStream,
     MessageRefused,
+    WireFormat,
     encoded_bytes_max,
 )
+from formats.codec import dictionary_bytes_max
 from formats.graph.striped import GRAPH_NAMESPACE
+from formats.schema_questions import MessageRead
 from onyx.broker.archive.archive_feed import ArchiveFeed
 from onyx.broker.deliveries.mailboxes import Mailboxes
 from onyx.broker.deliveries.result_maker import results_bytes_max
@@ -144,7 +147,8 @@ class DataPlane(Part):
         self.quota, self.costs = PublishQuota(context), SourceCosts(context)
         self._room = results_bytes_max(self.limits.link)
         self.validation = MessageValidation(
-            *(context, control, self.quota, observers, self.counted, self._open_published)
+            *(context, control, self.quota, observers, self.counted),
+            *(self._published, self._open_published),
         )
 
     def frames(self) -> Iterable[Taker]:
@@ -163,11 +167,10 @@ class DataPlane(Part):
         """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""
         if arrival.peer != f"source/{frame.source}":
             raise FrameRefused("not-expected")
-        held = None
-        if frame.source in self._control.validated:
-            held = self.validation.taken(arrival)
-            if held is None:
-                return
+        held = self.validation.turn
+        if held is None and self.validation.awaits(arrival):
+            self.validation.hold(arrival)
+            return
         number = arrival.sequence
         parcel = None
         key = frame.key if isinstance(frame, PublishOnce) else b""
@@ -180,11 +183,10 @@ class DataPlane(Part):
         try:
             if held is not None:
                 parcel = held.open(self._control.current_tree)
-            else:
-                if self.quota.is_on and self.agenda is not None:
-                    self.quota.check(arrival.connection, len(frame.payload), self.agenda.now)
-                parcel = self._open_published(frame, number)
-            self._check_fits(parcel.stream, frame)
+            elif self.quota.is_on and self.agenda is not None:
+                self.quota.check(arrival.connection, len(frame.payload), self.agenda.now)
+            parcel = parcel or self._open_published(frame, number)
+            self._check_fits(parcel.stream, frame, 0 if held is None else held.largest)
             if held is not None:
                 self.validation.judge(held)
             taken = self._match(parcel)
@@ -194,7 +196,8 @@ class DataPlane(Part):
                 parcel.span.end(refused=refusal.code)
             return
         finally:
-            self.costs.charge(frame.source, len(frame.payload), self._published.take_seconds())
+            seconds = self._published.take_seconds() + (0.0 if held is None else held.seconds)
+            self.costs.charge(frame.source, len(frame.payload), seconds)
         if key:
             self._keys.note(frame.source, key, number)
         if not self._act(parcel, taken):
@@ -365,9 +368,15 @@ class DataPlane(Part):
         what = wire_format_of(format_name), payload, reflects, pieces, accepted
         return Parcel(self._codebook, root, source, number, hops, *what)
 
-    def _open_published(self, frame: Publish, number: int) -> Parcel:
+    def _open_published(
+        self, frame: Publish, number: int, read: MessageRead | None = None
+    ) -> Parcel:
+        """``read``: as another process has read it."""
         tree, accepted = self._control.current_tree, self._latency.accepted()
-        if "/" in frame.format:  # PERF: is_media_type
+        if read is not None:
+            of = frame.source, number, read, accepted
+            parcel = Parcel.of_read(self._codebook, tree, *of)
+        elif "/" in frame.format:  # PERF: is_media_type
             what = frame.source, number, frame.format, frame.payload, accepted
             parcel = Parcel.of_graph(self._published, tree, *what)
         else:
@@ -378,10 +387,10 @@ class DataPlane(Part):
             self._spans.begin(parcel, "accept")
         return parcel
 
-    def _check_fits(self, stream: ElementStream, frame: Publish) -> None:
+    def _check_fits(self, stream: ElementStream, frame: Publish, largest: int) -> None:
         """Every broker takes the message for what it is, whatever the format of its link;
         MessageRefused otherwise.  Entities and escapes can make a form larger than the text that
-        came."""
+        came.  ``largest``: bytes of the largest form, 0 if it is not known."""
         root = stream.names[stream.element_name[0]]
         if root.namespace == GRAPH_NAMESPACE and "/" not in frame.format:
             raise MessageRefused(
@@ -390,9 +399,12 @@ class DataPlane(Part):
                 "publish the graph itself, under its media type",
             )
         room = min(self._room, self.limits.message.bytes_max)
-        if encoded_bytes_max(stream) <= room:
+        if (largest or encoded_bytes_max(stream)) <= room:
             return
+        size = 0
         for wire_format in FORMS:
+            if wire_format is WireFormat.DICTIONARY and dictionary_bytes_max(stream, size) <= room:
+                return
             size = len(self._codebook.encode(frame.source, wire_format, stream))
             if size > room:
                 raise MessageRefused(

@@ -1,28 +1,42 @@
-"""MessageValidation: messages of sources that have them validated, until it is known what they are.
+"""MessageValidation: messages that a process of its own reads or validates, until they are known.
 
 ::
 
     Publish ──> held ──question──> a process of its own (formats/schema_worker.py)
     taken  <─── in order  <──────── SchemaAnswered
 
-What is held is not taken: it is not acknowledged, nothing of it is stored, and it comes again when
-its connection, or this process, ends before its turn.  So it counts against its source's window;
-of all sources together no more than HELD_BYTES_MAX are held.  Of each source one question is under
-way, about all that had come; meanwhile others ask theirs.
+Of a source that has its messages validated all are held.  Of others those are that would stop the
+broker for long: from LARGE_BYTES on graphs, RDF/XML, and XML that takes expat (formats/text.py);
+from HUGE_BYTES on all XML; and all that come behind one that is held.
+
+A held message is not taken: it is not acknowledged, nothing of it is stored, and it comes again
+when its connection, or this process, ends before its turn.  So it counts against its source's
+window; of all sources together no more than HELD_BYTES_MAX are held.  Of each source one question
+is under way, about all that had come or one message to read; meanwhile others ask theirs.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from formats import DecodeError, MessageRefused, SchemaRefused, Validation, Violation, WireFormat
-from formats.schema_questions import CheckMessages, Finding, MessagesChecked
+from formats.graph.syntaxes import by_media_type
+from formats.media_types import TEXT
+from formats.schema_questions import (
+    CheckMessages,
+    Finding,
+    MessageRead,
+    MessagesChecked,
+    ReadMessage,
+    SchemaQuestion,
+)
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_quota import PublishQuota
 from onyx.broker.network.control_plane import ControlPlane
-from onyx.broker.packing.codebook import is_media_type
+from onyx.broker.packing.codebook import Codebook, is_media_type
 from onyx.broker.packing.parcel import Parcel
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
@@ -38,6 +52,8 @@ HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
 QUESTION_BYTES = 256 * 1024  # a question has no more messages behind so many
 QUESTION_MESSAGES = 64
+LARGE_BYTES = 64 * 1024
+HUGE_BYTES = 1024 * 1024
 
 
 _NO_DOCUMENT = SchemaRefused(
@@ -47,22 +63,25 @@ _NO_DOCUMENT = SchemaRefused(
 
 @dataclass(slots=True)
 class Held:
-    """``found`` of the message, once it is decided: what is wrong with it, None if nothing is."""
+    """``found`` of the message, once it is decided: what is wrong with it, None if nothing is;
+    ``largest``, ``seconds``: see MessageRead; ``parcel``: None if nobody has read it yet."""
 
     arrival: Arrival
     parcel: Parcel | None = None
+    largest: int = 0
+    seconds: float = 0.0
     is_decided: bool = False
     found: Finding | MessageRefused | DecodeError = None
 
     def decide(self, found: Finding | MessageRefused | DecodeError) -> None:
         self.is_decided, self.found = True, found
 
-    def open(self, tree: str) -> Parcel:
+    def open(self, tree: str) -> Parcel | None:
         """The message, to go down a tree; MessageRefused or DecodeError where it is none."""
         if isinstance(self.found, MessageRefused | DecodeError):
             raise self.found
-        assert self.parcel is not None
-        self.parcel.root = tree
+        if self.parcel is not None:
+            self.parcel.root = tree
         return self.parcel
 
 
@@ -82,7 +101,8 @@ class _Question:
 
 
 class MessageValidation(Part):
-    """``taken`` says whether it is a message's turn; ``judge`` what becomes of it then."""
+    """``awaits`` says whether a message has to be held, ``turn`` which one was and is to be taken
+    now, and ``judge`` then what becomes of it."""
 
     def __init__(
         self,
@@ -91,42 +111,63 @@ class MessageValidation(Part):
         quota: PublishQuota,
         observers: Observers,
         counted: Data,
-        open_: Callable[[Publish, int], Parcel],
+        published: Codebook,
+        open_: Callable[[Publish, int, MessageRead | None], Parcel],
     ) -> None:
-        """``open_`` a message with its number."""
+        """``published``: of messages that no root broker has taken yet; ``open_`` one with its
+        number, if another process has read it as that has."""
         self._control = control
         self._links = context.links
         self._quota = quota
         self._observers = observers
         self._dead = context.dead
         self._is_over = context.slice.is_over
+        self._published = published
         self._open = open_
         self._lines: dict[str, _Line] = {}  # by source
         self._asked: dict[str, _Question] = {}  # by source, which may be gone meanwhile
         self._room = UnfinishedFrames(HELD_BYTES_MAX)
         self._to_do: dict[str, None] = {}  # sources, in turn
-        self._turn: Held | None = None
+        self.turn: Held | None = None
         self._counted = counted
 
     def awaits(self, arrival: Arrival) -> bool:
-        """Whether it has to come to ``taken`` before anybody acts on it."""
-        frame = arrival.frame
+        """Whether it is to be held before anybody acts on it."""
+        frame, turn = arrival.frame, self.turn
+        if not isinstance(frame, Publish) or (turn is not None and turn.arrival is arrival):
+            return False
+        source = frame.source
         return (
-            isinstance(frame, Publish)
-            and frame.source in self._control.validated
-            and (self._turn is None or self._turn.arrival is not arrival)
+            source in self._control.validated
+            or source in self._lines
+            or (len(frame.payload) >= LARGE_BYTES and self._is_dear(arrival))
         )
 
-    def taken(self, arrival: Arrival) -> Held | None:
-        """The message if it is its turn; None: it is held, and is handed on again then."""
-        if self._turn is not None and self._turn.arrival is arrival:
-            return self._turn
-        self._hold(Held(arrival))
-        return None
+    def hold(self, arrival: Arrival) -> None:
+        """Behind all that are, also if it is decided already; it is handed on again in its turn."""
+        source, frame, held = arrival.sender, arrival.frame, Held(arrival)
+        assert isinstance(frame, Publish)
+        self._links.journal(arrival.peer).hold(Flow.MESSAGE, arrival.key, arrival.sequence)
+        if self._is_known_dead(arrival):
+            held.decide(None)
+        elif self._quota.is_on and self.agenda is not None:
+            try:
+                self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
+            except MessageRefused as refusal:
+                held.decide(refusal)
+        line = self._lines.setdefault(source, _Line(arrival.connection))
+        line.held.append(held)
+        line.bytes += len(frame.payload)
+        self._do_soon(source)
+        for connection, size in self._room.note(arrival.connection, line.bytes):
+            detail = f"{size} bytes of messages are to be validated, and there is no room for more"
+            self._links.refuse(connection, "no-room", detail)
 
     def judge(self, held: Held) -> None:
         """MessageRefused if its source has what was found refused."""
         source, number, found = held.arrival.sender, held.arrival.sequence, held.found
+        if source not in self._control.validated:
+            return
         refuses = self._control.sources[source].validation == Validation.REJECT
         if found is None:
             self._counted.valid += 1
@@ -147,8 +188,12 @@ class MessageValidation(Part):
 
     def _answered(self, event: SchemaAnswered) -> bool:
         about, found = self._asked.pop(event.key).about, event.answer
-        findings: Iterable[Finding] = ()
-        if isinstance(found, MessagesChecked):
+        findings: Iterable[Finding | MessageRefused] = ()
+        if isinstance(found, MessageRead):
+            self._take_read(about[0], found)
+        elif isinstance(found, MessageRefused):
+            findings = [found]
+        elif isinstance(found, MessagesChecked):
             findings = found.findings
         elif isinstance(found, SchemaRefused):  # all its messages cost too much
             findings = [found] * len(about)
@@ -192,26 +237,35 @@ class MessageValidation(Part):
 
     # --- helpers --------------------------------------------------------------------------
 
-    def _hold(self, held: Held) -> None:
-        """Behind all that are, also if it is decided already."""
-        arrival = held.arrival
-        source, frame = arrival.sender, arrival.frame
+    def _is_known_dead(self, arrival: Arrival) -> bool:
+        return bool(self._dead.passed_over and self._dead.known(arrival))
+
+    def _is_dear(self, arrival: Arrival) -> bool:
+        """Whether to read it would stop the broker for long."""
+        frame = arrival.frame
         assert isinstance(frame, Publish)
-        self._links.journal(arrival.peer).hold(Flow.MESSAGE, arrival.key, arrival.sequence)
-        if self._dead.passed_over and self._dead.known(arrival):
-            held.decide(None)
-        elif self._quota.is_on and self.agenda is not None:
-            try:
-                self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
-            except MessageRefused as refusal:
-                held.decide(refusal)
-        line = self._lines.setdefault(source, _Line(arrival.connection))
-        line.held.append(held)
-        line.bytes += len(frame.payload)
-        self._do_soon(source)
-        for connection, size in self._room.note(arrival.connection, line.bytes):
-            detail = f"{size} bytes of messages are to be validated, and there is no room for more"
-            self._links.refuse(connection, "no-room", detail)
+        if len(frame.payload) < LARGE_BYTES or self._is_known_dead(arrival):
+            return False
+        if frame.format != TEXT:
+            return by_media_type(frame.format) is not None
+        if len(frame.payload) >= HUGE_BYTES:
+            return True
+        try:
+            with self._suspected(arrival):
+                return not self._published.is_ordinary(frame.payload)
+        except MessageRefused:
+            return False  # nor is to refuse it dear
+
+    @contextmanager
+    def _suspected(self, arrival: Arrival) -> Iterator[None]:
+        """Whatever goes wrong meanwhile is of this message."""
+        MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
+        try:
+            yield
+        except (MessageRefused, DecodeError):
+            raise
+        except Exception as error:
+            raise CoreFailed(self._dead.suspect(arrival)) from error
 
     def _do_soon(self, source: str) -> None:
         self._to_do[source] = None
@@ -222,38 +276,64 @@ class MessageValidation(Part):
             self._to_do[source] = None  # until others are answered
             return
         about: list[Held] = []
+        question: SchemaQuestion
         texts: list[bytes] = []
         size = 0
         for held in self._lines[source].held:
+            if not held.is_decided and held.parcel is None and self._is_dear(held.arrival):
+                if not about:
+                    about, size, question = [held], *self._reading(held.arrival)
+                break
             text = None if held.is_decided else self._text(held)
             if text is not None:
                 about.append(held)
                 texts.append(text)
                 size += len(text)
+                question = CheckMessages(self._control.schema_of(source), tuple(texts))
                 if size >= QUESTION_BYTES or len(texts) >= QUESTION_MESSAGES:
                     break
         if about:
             self._asked[source] = _Question(about, size)
-            question = CheckMessages(self._control.schema_of(source), tuple(texts))
             self.ask_shell(AskSchemaWorker(source, question))
 
+    def _reading(self, arrival: Arrival) -> tuple[int, ReadMessage]:
+        frame = arrival.frame
+        assert isinstance(frame, Publish)
+        what = frame.source, frame.format, frame.payload
+        return len(frame.payload), self._published.question(self._control.current_tree, *what)
+
+    def _take_read(self, held: Held, read: MessageRead) -> None:
+        frame = held.arrival.frame
+        assert isinstance(frame, Publish)
+        held.largest, held.seconds = read.largest, read.seconds
+        held.parcel = self._open(frame, held.arrival.sequence, read)
+        if frame.source not in self._control.validated:
+            held.decide(None)
+        elif is_media_type(frame.format):
+            held.decide(_NO_DOCUMENT)
+
     def _text(self, held: Held) -> bytes | None:
-        """As it was written; None, and it is decided, if it cannot be read, or is a graph."""
+        """As it was written; None, and it is decided, if it cannot be read, is a graph, or is not
+        validated."""
         arrival = held.arrival
-        MARK.pack_into(self._dead.mark, 0, AT, mark_of(arrival).encode())
+        frame = arrival.frame
+        assert isinstance(frame, Publish)
+        if frame.source not in self._control.validated:
+            held.decide(None)
+            return None
         try:
-            if held.parcel is None:
-                assert isinstance(arrival.frame, Publish)
-                held.parcel = self._open(arrival.frame, arrival.sequence)
-                if is_media_type(arrival.frame.format):
-                    held.decide(_NO_DOCUMENT)
-                    return None
-            return held.parcel.in_form(WireFormat.TEXT)
+            with self._suspected(arrival):
+                if held.parcel is None:
+                    held.parcel = self._open(frame, arrival.sequence, None)
+                    if is_media_type(frame.format):
+                        held.decide(_NO_DOCUMENT)
+                        return None
+                elif frame.format == TEXT:
+                    return frame.payload
+                return held.parcel.in_form(WireFormat.TEXT)
         except (MessageRefused, DecodeError) as refusal:
             held.decide(refusal)
             return None
-        except Exception as error:
-            raise CoreFailed(self._dead.suspect(arrival)) from error
 
     def _take_first(self, source: str) -> bool:
         """The first message of a source, if it is decided; False: there is none."""
@@ -263,7 +343,7 @@ class MessageValidation(Part):
         arrival = line.held[0].arrival
         if self._links.connection_of(arrival.peer) != arrival.connection:
             return False  # we are about to be told
-        self._turn = line.held.popleft()
+        self.turn = line.held.popleft()
         assert isinstance(arrival.frame, Publish)
         line.bytes -= len(arrival.frame.payload)
         if line.held:
@@ -272,7 +352,7 @@ class MessageValidation(Part):
             self._drop(source)
         self._links.journal(arrival.peer).settle(Flow.MESSAGE, arrival.key)
         self.hand_on(arrival)
-        self._turn = None
+        self.turn = None
         return True
 
     def _drop(self, source: str) -> None:

@@ -26,7 +26,10 @@ from formats import (
     unpack,
 )
 from formats.graph.reader import graph_of_document
+from formats.graph.vocabulary import RDF
 from formats.publication import read_publication
+from formats.schema_questions import ReadMessage
+from formats.text import parse_ordinary
 from onyx.broker.network.network_parts import NetworkParts
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from overlay.limits import taken_limits
@@ -42,6 +45,8 @@ class Codebook:
     def __init__(self, network: NetworkParts, trained: CompressionDictionaries) -> None:
         self._clock: Callable[[], float] = float  # which stands still
         self._seconds, self._is_published = 0.0, False
+        # The last text that was asked about, and how long that took.
+        self._ordinary: tuple[bytes, ElementStream | None, float] | None = None
         self._control, self._closure = network.control, network.taxonomies.closure
         self._trained = trained
         self.counted = Data()
@@ -62,9 +67,27 @@ class Codebook:
         seconds, self._seconds = self._seconds, 0.0
         return seconds
 
+    def is_ordinary(self, text: bytes) -> bool:
+        """Whether it is XML that costs little for its size, RDF/XML not; read, for ``decode``."""
+        if self._ordinary is None or self._ordinary[0] is not text:
+            begun = self._clock()
+            stream = parse_ordinary(text, self._limits)
+            self._ordinary = text, stream, self._clock() - begun
+        stream = self._ordinary[1]
+        return stream is not None and stream.names[stream.element_name[0]].namespace != RDF
+
+    def question(self, tree: str, source: str, format_name: str, payload: bytes) -> ReadMessage:
+        """What a process of its own is asked about a message as it was published."""
+        closure, base = self._closure(tree), self._base(source)
+        return ReadMessage(payload, format_name, self._limits, closure, base)
+
     def decode(self, source: str, wire_format: WireFormat, payload: bytes) -> ElementStream:
         """MessageRefused or DecodeError; ``unknown-dictionary`` when what it takes is not here."""
         self.counted.decoded += 1
+        ordinary, self._ordinary = self._ordinary, None
+        if ordinary is not None and ordinary[0] is payload and ordinary[1] is not None:
+            self._seconds += ordinary[2]
+            return ordinary[1]
         words = self._control.words_of(source) if takes_words(wire_format) else ONLY_EMPTY
         limits, begun = self._limits, self._clock()
         if self._is_published and wire_format is not WireFormat.TEXT:
@@ -87,12 +110,23 @@ class Codebook:
         finally:
             self._seconds += self._clock() - begun
 
-    def graph_of(self, tree: str, source: str, document: ElementStream) -> ElementStream:
+    def graph_of(
+        self,
+        tree: str,
+        source: str,
+        document: ElementStream,
+        read: bytes | MessageRefused | None = None,
+    ) -> ElementStream:
         """The graph of RDF/XML, striped, and closed by the taxonomies of the tree; MessageRefused
-        where it means none, which is counted as ``no_graph``."""
+        where it means none, which is counted as ``no_graph``.  ``read``: in binary, or why it means
+        none, if another process has read it."""
         self.counted.graphs_derived += 1
         begun = self._clock()
         try:
+            if isinstance(read, bytes):
+                return self.decode(source, WireFormat.BINARY, read)
+            if read is not None:
+                raise read
             closure = self._closure(tree)
             return graph_of_document(document, self._graph_limits, self._base(source), closure)
         except MessageRefused:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from formats import ElementStream, MessageRefused, WireFormat, trained_version
+from formats.schema_questions import MessageRead
 from onyx.broker.packing.codebook import Codebook
 from overlay.link.message_headers import Headers
 from overlay.transformation.reflection import WHOLE
@@ -72,6 +73,7 @@ class Parcel:
     __slots__ = (
         "_codebook",
         "_forms",
+        "_graph",
         "_packed",
         "_readings",
         "_stream",
@@ -119,6 +121,7 @@ class Parcel:
         self.is_cut = False  # then it has no payload
         self._codebook = codebook
         self.no_graph: MessageRefused | None = None
+        self._graph: bytes | MessageRefused | None = None
         self._stream: ElementStream | None = None
         self._readings: Readings | None = None
         self._forms: dict[WireFormat, bytes] = {}
@@ -143,6 +146,22 @@ class Parcel:
         parcel = cls(codebook, root, source, number, 0, *what, accepted=accepted)
         stream.accepted = accepted
         parcel._stream = stream
+        return parcel
+
+    @classmethod
+    def of_read(
+        cls,
+        codebook: Codebook,
+        root: str,
+        source: str,
+        number: int,
+        read: MessageRead,
+        accepted: int,
+    ) -> Parcel:
+        """A message as another process has read it, which travels in binary from here on."""
+        what = WireFormat.BINARY, read.payload
+        parcel = cls(codebook, root, source, number, 0, *what, accepted=accepted)
+        parcel._graph = read.graph
         return parcel
 
     def cut(self, stream: ElementStream) -> Parcel:
@@ -208,7 +227,7 @@ class Parcel:
     def _derive(self, document: ElementStream) -> ElementStream | None:
         """The graph of RDF/XML; None where it means none, and is a document for all that."""
         try:
-            return self._codebook.graph_of(self.root, self.source, document)
+            return self._codebook.graph_of(self.root, self.source, document, self._graph)
         except MessageRefused as refusal:
             self.no_graph = refusal
             return None
