@@ -101,6 +101,9 @@ SILENCES: Mapping[str, Silence] = {
     ),
     "certificate": Silence("{said}", RENEW),
     "disk-full": Silence("{said}", "make room on its disk, or lower disk_reserve_bytes"),
+    "not-allowed": Silence(
+        "{said}", "ask as an operator: --credentials FILE, of onyx cert issue operator/NAME"
+    ),
     "refused": Silence("{said}", "its log says more"),
 }
 """By kind, of a process ``pid`` ``at`` an address, of which something was ``said``."""
@@ -129,7 +132,8 @@ class Process:
 
 @dataclass(slots=True)
 class Facts:
-    """``unreachable``: why the registration service cannot be asked; ``schemas``: by source, what
+    """``unreachable``: why the registration service cannot be asked, and ``is_stranger``: whether
+    nobody here would answer this principal; ``schemas``: by source, what
     of its schema is not read; ``certificates``: when those end that are known here, of who asks
     and as the authority has issued them, in seconds of the epoch, at the second ``now``;
     ``machine``: what this machine's checks have found, None: nobody knows what of the network is
@@ -137,6 +141,7 @@ class Facts:
 
     release: str
     unreachable: Silence | None = None
+    is_stranger: bool = False
     now: float = 0.0
     certificates: dict[str, float] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any
 
 import trio
 
-from onyx.errors import UserError
+from onyx.errors import RequestFailed, UserError
 from onyx.network_view import DEAREST_MAX, Answer, NetworkView, decoded, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
@@ -22,7 +22,8 @@ async def watch_network(
     registration: str, seconds: float, take: Callable[[NetworkView], None]
 ) -> None:
     """``take`` a view every so many seconds, until cancelled; the first when every broker was asked
-    twice.  NetworkUnreachable when the registration service does not answer."""
+    twice.  NetworkUnreachable when the registration service does not answer; RequestFailed where
+    each broker refuses to."""
     watches: dict[str, _Watch] = {}
     async with RegistrationClient(registration) as client, trio.open_nursery() as nursery:
         while True:
@@ -35,9 +36,12 @@ async def watch_network(
                 for broker in said.brokers:
                     if broker not in said.down:
                         await watches[broker].asked_twice.wait()
+            refused = {b: why for b in said.brokers if (why := watches[b].refused) is not None}
+            if refused and len(refused) == len(said.brokers):
+                raise next(iter(refused.values()))
             now = trio.current_time()
             pairs = {broker: watches[broker].pair(now) for broker in said.brokers}
-            take(view_of(pairs, said.down))
+            take(view_of(pairs, said.down, refused))
             await trio.sleep(seconds)
 
 
@@ -61,6 +65,7 @@ class _Watch:
 
     def __init__(self, address: str, seconds: float) -> None:
         self.asked_twice = trio.Event()
+        self.refused: RequestFailed | None = None
         self._address = address
         self._seconds = seconds
         self._before: Answer | None = None
@@ -79,13 +84,17 @@ class _Watch:
                     while True:
                         await self._ask(client)
                         await trio.sleep(self._seconds)
-            except UserError:
+            except UserError as error:
+                if isinstance(error, RequestFailed) and error.code == "not-authorised":
+                    self.refused = error
+                    self.asked_twice.set()
                 await trio.sleep(self._seconds)
 
     async def _ask(self, client: NetworkClient) -> None:
         said = await whole(client, await client.ask(verbs.Statistics()))
         asked = await client.ask(verbs.ProfileDearest(count=DEAREST_MAX))
         answer = decoded(said, BrokerStatistics)
+        self.refused = None
         self._before = self._now
         self._now = Answer(trio.current_time(), answer, asked.profiles)
         if self._before is not None:

@@ -77,7 +77,7 @@ Rate = Callable[[float, float | None], float]
 class TopBroker(Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     broker: str
-    state: str  # "up", "down" or "no answer"
+    state: str  # "up", "down", "no answer" or "not allowed"
     profiles: int
     published_s: float
     received_s: float
@@ -141,13 +141,16 @@ class Answer:
 
 
 def view_of(
-    answers: Mapping[str, tuple[Answer, Answer] | None], down: Collection[str] = ()
+    answers: Mapping[str, tuple[Answer, Answer] | None],
+    down: Collection[str] = (),
+    refused: Collection[str] = (),
 ) -> NetworkView:
-    """Of the last two answers of each broker; None: it does not answer."""
+    """Of the last two answers of each broker; None: it does not answer, or has ``refused`` to."""
     view = NetworkView()
     for broker, pair in answers.items():
         if pair is None or broker in down:
-            state = "down" if broker in down else "no answer"
+            state = "not allowed" if broker in refused else "no answer"
+            state = "down" if broker in down else state
             view.brokers.append(TopBroker("broker", broker, state, *NOTHING))
             continue
         before, now = pair

@@ -61,7 +61,7 @@ async def gather(
         facts.certificates = certificates_of(where)
         await _ask_registration(where, topology, facts)
     if topology is not None:
-        if facts.unreachable is not None:
+        if facts.unreachable is not None and not facts.is_stranger:
             at = {broker.id: topology.where(broker.id) for broker in topology.brokers}
             await _ask_brokers(at, {}, facts, topology)
         answering = [node for node, process in facts.processes.items() if process.statistics]
@@ -83,6 +83,7 @@ async def _ask_registration(where: str, topology: Topology | None, facts: Facts)
             error = failed
     if error is not None or first.cancelled_caught:
         facts.unreachable = await why_silent(where, error, topology, name)
+        facts.is_stranger = isinstance(error, RequestFailed) and error.code == "not-authorised"
 
 
 async def _ask_network(
@@ -155,8 +156,9 @@ async def why_silent(
 
 def _refusal(error: RequestFailed) -> str:
     """Its kind among SILENCES."""
+    kinds = {"disk-full": "disk-full", "not-authorised": "not-allowed"}
     if error.code != "not-authenticated":
-        return "disk-full" if error.code == "disk-full" else "refused"
+        return kinds.get(error.code, "refused")
     if "credentials" in error.reason:
         return "no-credentials"
     timely = "revoked" not in error.reason and "expired" not in error.reason

@@ -199,7 +199,8 @@ class RequestServer:
                 what = f" {scope}" if scope else f" what is of {owner}" if owner else ""
                 raise RequestRefused(
                     NOT_AUTHORISED,
-                    f"{verb}: {principal} may not {right}{what}; onyx access list shows who may",
+                    f"{verb}: {principal} may not {right}{what}; an operator can allow it "
+                    "(onyx access grant)",
                 )
 
     def refuse(self, connection: int, request: str, refusal: Refusal) -> None:

@@ -100,6 +100,7 @@ def test_operators_verbs_need_an_operator(
             ("access", "grant", "user/eve", "admin"),
             ("audit", "list"),
             ("status",),
+            ("top", "--once"),
             ("plan", "status"),
             ("dead", "list", "--user", "ann"),
             ("broker", "drain", "B1"),
@@ -108,6 +109,9 @@ def test_operators_verbs_need_an_operator(
         ):
             code = shell.run(*words, "--credentials", credentials)
             assert (code, "not-authorised" in shell.err) == (77, True), (words, shell.err)
+        assert shell.run("doctor", "--credentials", credentials) == 1
+        (refused,) = [line for line in shell.out.splitlines() if "may not operate" in line]
+        assert refused.startswith("PROBLEM  registration service: ")
     assert not [rule for rule in shell.objects("access", "list") if rule["principal"] == "user/eve"]
 
 

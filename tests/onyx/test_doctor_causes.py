@@ -362,6 +362,7 @@ REFUSED = [
     (NetworkUnreachable("no connection: a certificate that is over"), "onyx cert issue PRINCIPAL"),
     (NotAuthenticated("self-signed certificate in certificate chain"), "another network"),
     (RequestFailed("disk-full", "the disk has less than its reserve"), "make room on its disk"),
+    (RequestFailed("not-authorised", "user/amy may not operate"), "ask as an operator"),
     (RequestFailed("too-many", "too many connections"), "its log"),
 ]
 

@@ -75,10 +75,11 @@ def test_a_process_that_has_begun_anew_has_no_negative_rates() -> None:
 
 
 def test_brokers_that_do_not_answer_are_shown_too() -> None:
-    view = view_of({"B1": None, "B2": None}, down=["B2"])
+    view = view_of({"B1": None, "B2": None, "B3": None}, down=["B2"], refused=["B3"])
     assert [(row.broker, row.state) for row in view.brokers] == [
         ("B1", "no answer"),
         ("B2", "down"),
+        ("B3", "not allowed"),
     ]
 
 
