@@ -20,6 +20,7 @@ usable.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial, wraps
@@ -36,6 +37,7 @@ from onyx.profile_batches import ProfileBatch, ProfileBatches
 from onyx.publisher_journal import JOURNAL_BYTES_MAX
 from onyx.registration_client import Where
 from overlay import verbs
+from overlay.link.inbox import Arrived
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -44,6 +46,8 @@ _Client = TypeVar(
 )
 
 PORTALS = BlockingPortalProvider()
+TOGETHER = 64  # deliveries
+SAY_SECONDS = 0.05
 
 
 class _Block(Generic[_Client]):
@@ -76,11 +80,15 @@ class _Block(Generic[_Client]):
 
     def _ask(self, function: Callable[..., Awaitable[_T]], *arguments: Any) -> _T:
         """What a function gives in the portal."""
+        return _wait_for(self._begin(function, *arguments))
+
+    def _begin(self, function: Callable[..., Awaitable[_T]], *arguments: Any) -> Future[_T]:
+        """The same, to be waited for."""
         if self._portal is None:
             raise RuntimeError(
                 "this has no connection outside of its block; write with ...: and use it inside"
             )
-        return _wait_for(self._portal.start_task_soon(function, *arguments))
+        return self._portal.start_task_soon(function, *arguments)
 
     async def _live(self, entered: Future[None]) -> None:
         try:
@@ -213,26 +221,68 @@ class DataSource(_Block[data_source.DataSource]):
 
 
 class BlockingResults:
-    """An iterator over deliveries, as ``onyx.Results``."""
+    """An iterator over deliveries, as ``onyx.Results``.
+
+    Deliveries that have come together are fetched together, up to TOGETHER.  Each is acknowledged
+    within SAY_SECONDS of when the next is asked for, or at the end of the block.
+    """
 
     def __init__(self, found: results.Results, user: User) -> None:
         self._found = found
         self._user = user
+        # The thread of the user takes from the one and adds to the other; the portal does the rest.
+        self._fetched: deque[tuple[Arrived, Delivery]] = deque()
+        self._done: deque[Arrived] = deque()
+        self._current: Arrived | None = None
+        self._saying: Future[None] | None = None
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Delivery:
-        return self._user._ask(self._found.__anext__)
+        if self._current is not None:
+            self._done.append(self._current)
+            self._current = None
+        if not self._fetched:
+            self._user._ask(self._fetch)
+        elif self._done and (self._saying is None or self._saying.done()):
+            self._saying = self._user._begin(self._say_soon)
+        self._current, delivery = self._fetched.popleft()
+        return delivery
 
     def reject(self, reason: str = "") -> None:
         """The last delivery comes again later; see ``Results.reject_nowait``."""
-        self._user._ask(self._found.reject, reason)
+        self._user._ask(self._refuse, reason)
 
     def attempt(self) -> results.Attempt:
         """Deal with the last delivery in this block: rejected with the error if it ends with one,
         which goes no further."""
         return results.Attempt(lambda: None, self.reject)
+
+    def end(self) -> None:
+        """Acknowledge what is done; the block ends."""
+        if self._saying is not None:
+            self._saying.cancel()
+        if self._done:
+            self._user._ask(self._say)
+
+    async def _fetch(self) -> None:
+        """Nothing is lost where the wait for it is interrupted: it is there the next time."""
+        await self._say()
+        self._fetched.extend(await self._found.next_together(TOGETHER))
+
+    async def _say_soon(self) -> None:
+        await anyio.sleep(SAY_SECONDS)
+        await self._say()
+
+    async def _say(self) -> None:
+        while self._done:
+            self._found.done(self._done.popleft())
+
+    async def _refuse(self, reason: str) -> None:
+        await self._say()
+        self._found.refused(self._current, reason)
+        self._current = None
 
 
 def _given(
@@ -242,7 +292,9 @@ def _given(
 
     @wraps(method)
     def give(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> BlockingResults:
-        return BlockingResults(method(self._client, *arguments, **named), self)
+        found = BlockingResults(method(self._client, *arguments, **named), self)
+        self._taking.append(found)
+        return found
 
     return give
 
@@ -252,7 +304,16 @@ class User(_Block[clients.User]):
 
     def __init__(self, registration: Where, name: str = "") -> None:
         self.name = name
+        self._taking: list[BlockingResults] = []
         super().__init__(clients.User(registration, name))
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            for each in self._taking:
+                each.end()
+            self._taking.clear()
+        finally:
+            super().__exit__(*raised)
 
     add_profile = _waiting(clients.User.add_profile)
     add_profiles = _in_batches(clients.User.add_profiles)

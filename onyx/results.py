@@ -135,7 +135,15 @@ class Results:
 
     async def __anext__(self) -> Delivery:
         self.acknowledge_nowait()
-        return self._read(await self._next())
+        self._current = await self._next()
+        return self._read(self._current)
+
+    async def next_together(self, most: int) -> list[tuple[Arrived, Delivery]]:
+        """The next delivery with those that have come as well, so many at most, each to be told as
+        ``done`` or ``refused``; of results that are saved it is alone."""
+        first = await self._next()
+        more = () if self._save is not None else self._queue.more(most - 1)
+        return [(each, self._read(each)) for each in (first, *more)]
 
     async def _next(self) -> Arrived:
         """The next deliveries, of any broker."""
@@ -146,8 +154,7 @@ class Results:
         return found
 
     def _read(self, found: Arrived) -> Delivery:
-        """The delivery that has come, which is the ``_current`` one."""
-        self._current = found
+        """The delivery that has come."""
         frame, place = found.frame, self._places[found.inbox.profile]
         if self._contents is None or self._contents[0] is not frame:
             self._contents = frame, contents(frame.lengths, frame.payload)
@@ -161,12 +168,16 @@ class Results:
     def acknowledge_nowait(self) -> None:
         """The last delivery is done, whatever happens now."""
         if self._current is not None:
-            place = self._places[self._current.inbox.profile]
-            if self._save is not None:
-                self._save(place.profile, self._current.number)
-            if place.connection is not None and place.inbox is self._current.inbox:
-                place.connection.acknowledge(self._current)
+            self.done(self._current)
             self._current = None
+
+    def done(self, arrived: Arrived) -> None:
+        """A delivery of ``next_together`` is; those before it have been told."""
+        place = self._places[arrived.inbox.profile]
+        if self._save is not None:
+            self._save(place.profile, arrived.number)
+        if place.connection is not None and place.inbox is arrived.inbox:
+            place.connection.acknowledge(arrived)
 
     def reject_nowait(self, reason: str = "") -> None:
         """The last delivery could not be dealt with: it comes again later, to whoever shares the
@@ -174,15 +185,19 @@ class Results:
 
         UsageError without ``share``: there a delivery is taken with all before it.
         """
+        current, self._current = self._current, None
+        self.refused(current, reason)
+
+    def refused(self, arrived: Arrived | None, reason: str) -> None:
+        """The same of a delivery of ``next_together``; None: of none."""
         if not self._mode & SHARED:
             raise UsageError("only deliveries of results(share=True) are rejected, each by itself")
-        if self._current is None:
+        if arrived is None:
             return
-        current, self._current = self._current, None
-        place = self._places[current.inbox.profile]
-        if place.connection is not None and place.inbox is current.inbox:
+        place = self._places[arrived.inbox.profile]
+        if place.connection is not None and place.inbox is arrived.inbox:
             with refusals():
-                place.connection.reject(current, reason)
+                place.connection.reject(arrived, reason)
 
     async def reject(self, reason: str = "") -> None:
         """``reject_nowait``, to be awaited."""

@@ -7,6 +7,7 @@ messages, in which order, and every byte of them.  Scenarios:
 ===========  =====================================================================================
 one          one publisher, one subscriber of everything, small messages; beside ``--peers``
 fan          one publisher, 100 subscribers of everything, small messages; beside ``--peers``
+clients      small messages that wait, taken one at a time by ``onyx``, ``.aio`` and ``.blocking``
 paths        path profiles of which 16 % match, beside a service made with lxml; the broker killed
              among its deliveries
 away         messages that all want, published while the users are away, who come later
@@ -42,6 +43,7 @@ from benchmarks import machine
 from benchmarks.benchmark import Benchmark, BenchmarkError, count, positive
 from benchmarks.network.away import measure_away
 from benchmarks.network.away_paths import measure_away_paths
+from benchmarks.network.clients import measure_clients
 from benchmarks.network.fan import measure_fan
 from benchmarks.network.large import measure_large
 from benchmarks.network.one import measure_one
@@ -63,6 +65,7 @@ Scenario: TypeAlias = Callable[[Sizes, Path, NetworkReport], Awaitable[None]]
 SCENARIOS: Mapping[str, Scenario] = {
     "one": measure_one,
     "fan": measure_fan,
+    "clients": measure_clients,
     "paths": measure_paths,
     "away": measure_away,
     "away-paths": measure_away_paths,
@@ -75,6 +78,7 @@ _SIZES = (
     ("--latency-rounds", "messages of one, one at a time (default: 500)"),
     ("--fan-profiles", "of fan (default: 100)"),
     ("--fan-messages", "of fan (default: 500)"),
+    ("--client-messages", "of clients (default: 4,000)"),
     ("--path-messages", "of paths (default: 200)"),
     ("--crash-messages", "of paths, while the broker is killed (default: 60)"),
     ("--message-bytes", "of paths and away (default: 10,000)"),

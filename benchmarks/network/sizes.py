@@ -16,6 +16,7 @@ class Sizes:
     one_messages    of scenario ``one``; ``latency_rounds`` messages one at a time,
                     ``synced_messages`` while fsyncs are counted
     fan_profiles    of scenario ``fan``, for ``fan_messages``
+    client_messages of scenario ``clients``
     path_profiles   of scenario ``paths``, one run each; ``path_messages`` are timed,
                     ``crash_messages`` published while the broker is killed
     message_bytes   about, of a message of ``paths`` and ``away``
@@ -37,6 +38,7 @@ class Sizes:
     synced_messages: int = 1_000
     fan_profiles: int = 100
     fan_messages: int = 500
+    client_messages: int = 4_000
     path_profiles: Sequence[int] = (1_000, 10_000)
     path_messages: int = 200
     crash_messages: int = 60
@@ -64,6 +66,7 @@ QUICK = Sizes(
     synced_messages=50,
     fan_profiles=4,
     fan_messages=20,
+    client_messages=20,
     path_profiles=(12,),
     path_messages=10,
     crash_messages=20,

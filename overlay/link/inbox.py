@@ -84,6 +84,10 @@ class InboxQueue:
             return self._arrived.popleft()
         return self._ended.popleft() if self._ended else None
 
+    def more(self, most: int) -> list[Arrived]:
+        """The next arrivals that are there, so many at most."""
+        return [self._arrived.popleft() for _ in range(min(most, len(self._arrived)))]
+
     async def next(self) -> Arrived | Inbox:
         """The same, when there is one."""
         # PERF: a turn of the scheduler for each delivery costs more than the delivery.

@@ -57,6 +57,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
     [
         ("one", {"cpu_us_one", "accepted_per_s", "line_p50_commits", "one_checked"}),
         ("fan", {"cpu_us_fan", "deliveries_per_core_s", "fan_checked"}),
+        ("clients", {"client_us", "client_blocking_ratio", "client_aio_ratio"}),
         ("paths", {"lxml_service_ratio_12", "ping_p99_ms", "crash_s_12", "paths_checked_12"}),
         ("away", {"away_disk_ratio", "away_publish_ratio", "drain_s"}),
         ("away-paths", {"away_paths_accepted_s", "away_paths_checked", "ping_p99_ms"}),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+from time import monotonic
 
 import pytest
 
 from onyx import ProfileNotAccepted, RequestFailed
-from onyx.blocking import DataSource, RegistrationClient, User
+from onyx.blocking import BlockingResults, DataSource, RegistrationClient, User
 from overlay import answers, verbs
+from tests.hanging import SAFETY_SECONDS
 
 
 def test_a_message_goes_all_the_way(registration: str) -> None:
@@ -78,3 +80,46 @@ def test_a_wait_that_ctrl_c_interrupts_loses_nothing(registration: str) -> None:
         ctrl_c.join()
         source.publish(b"<late/>")
         assert next(results).results == [b"<late/>"]
+
+
+def published(source: DataSource, count: int) -> list[list[bytes]]:
+    """Messages, and the results of each."""
+    messages = [b"<together>%d</together>" % number for number in range(count)]
+    assert all(outcome.accepted for outcome in source.publish_all(messages))
+    return [[message] for message in messages]
+
+
+def wait_until_all_wait(results: BlockingResults, count: int) -> None:
+    """So many deliveries have come, and none was taken."""
+    results._user._ask(results._found.connect)
+    until = monotonic() + SAFETY_SECONDS
+    while len(results._found._queue._arrived) < count:
+        assert monotonic() < until
+
+
+def test_a_delivery_is_acknowledged_when_the_next_is_asked_for(registration: str) -> None:
+    """Not when it is fetched, and not only when all that were fetched with it are done."""
+    with DataSource.register(registration) as source, User(registration, "ann") as user:
+        profile = user.add_profile("//together").id
+        sent = published(source, 10)
+        results = user.results(profile)
+        wait_until_all_wait(results, len(sent))
+        until = monotonic() + SAFETY_SECONDS
+        for number in range(3):
+            assert next(results).results == sent[number]
+            inbox = results._found._places[profile].inbox
+            assert inbox is not None and len(results._fetched) == len(sent) - number - 1
+            while inbox.processed != number:
+                assert monotonic() < until
+
+
+def test_the_end_of_a_block_acknowledges_all_but_the_last(registration: str) -> None:
+    with DataSource.register(registration) as source:
+        with User(registration, "ann") as user:
+            profile = user.add_profile("//together").id
+            sent = published(source, 200)
+            results = user.results(profile)
+            assert [next(results).results for _ in range(100)] == sent[:100]
+        with User(registration, "ann") as user:
+            results = user.results(profile)
+            assert [next(results).results for _ in range(101)] == sent[99:]
