@@ -77,7 +77,7 @@ class ChildProcess:
         report: Callable[[str, ChildProcess], None],
         write_line: Callable[[str], None],
     ) -> None:
-        """``listen_fds``: for clients, for links; none: it binds its addresses itself.  ``report``
+        """``listen_fds``: of NodeSockets; none: it binds its addresses itself.  ``report``
         hears "started", "restoring", "ready", "died" as they happen; ``write_line`` is given what
         the process says."""
         self.node_id = node_id
@@ -193,8 +193,7 @@ class ChildProcess:
         return [
             *(sys.executable, "-P", "-m", "onyx.node_process"),
             *(str(self._topology_file), self.node_id),
-            *(("--listen-fd", str(self._listen_fds[0])) if self._listen_fds else ()),
-            *(("--links-fd", str(self._listen_fds[1])) if self._listen_fds else ()),
+            *("--listen-fds", *map(str, self._listen_fds)),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
             *(("--kept",) if self.is_kept else ()),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from onyx.beside import running_beside
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
-from onyx.listening import bind, bound_address
+from onyx.listening import bound_address
 from onyx.release import lacks
 from overlay.gateway import GatewayTable
 from overlay.nodes import Address
@@ -42,23 +42,25 @@ def check_gateway(gateway: GatewayTable, file: str) -> None:
 
 @asynccontextmanager
 async def running_gateway(
-    network: RunningNetwork, gateway: GatewayTable, file: str, report: Report
+    network: RunningNetwork, gateway: GatewayTable, report: Report
 ) -> AsyncIterator[str]:
-    """The address of its page, as a URL, once it is there; it ends with the block.
+    """The address of its page, as a URL, once it is there; it ends with the block.  The network was
+    launched with the ``gateway``.
 
-    TopologyError when the address cannot be had, LaunchError when it does not come up.
+    LaunchError when it does not come up.
     """
-    with bind(gateway.listen, file, "gateway.listen") as listener:
-        options = {
-            "--certificate": gateway.tls_certificate,
-            "--key": gateway.tls_key,
-            "--listen-fd": listener.fileno(),
-            "--credentials": network.identity.client,
-            "--topology-file": network.topology_file,
-        }
-        said = [(name, str(value)) for name, value in options.items() if value is not None]
-        said += [("--name", name) for name in gateway.names]
-        words = [MODULE, network.registration, gateway.listen.host, *chain.from_iterable(said)]
-        async with running_beside(network, NAME, words, report, (listener.fileno(),)):
-            scheme = "http" if gateway.tls_certificate is None else "https"
-            yield f"{scheme}://{Address(*bound_address(listener, gateway.listen))}/"
+    listener = network.gateway_sockets[0]
+    fds = tuple(each.fileno() for each in network.gateway_sockets)
+    options = {
+        "--certificate": gateway.tls_certificate,
+        "--key": gateway.tls_key,
+        "--credentials": network.identity.client,
+        "--topology-file": network.topology_file,
+    }
+    said = [(name, str(value)) for name, value in options.items() if value is not None]
+    said += [("--name", name) for name in gateway.names]
+    words = [MODULE, network.registration, gateway.listen.host, *chain.from_iterable(said)]
+    words += ["--listen-fds", *map(str, fds)]
+    async with running_beside(network, NAME, words, report, fds):
+        scheme = "http" if gateway.tls_certificate is None else "https"
+        yield f"{scheme}://{Address(*bound_address(listener, gateway.listen))}/"

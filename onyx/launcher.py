@@ -22,6 +22,7 @@ when this very process is killed its children see their lifeline end and stop by
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
@@ -41,6 +42,7 @@ from onyx.listening import (
     NodeProcess,
     NodeSockets,
     bind_all,
+    bind_gateway,
     bind_process,
     bound_address,
     processes_of,
@@ -49,6 +51,7 @@ from onyx.logs import use_logs
 from onyx.node_store import set_aside
 from onyx.shape_follower import follow_shape
 from onyx.trial_postgres import TrialServer
+from overlay.gateway import GatewayTable
 from overlay.link.open_files import allow_connections
 from overlay.live_settings import with_live_settings
 from overlay.topology import Topology, TopologyError
@@ -71,6 +74,7 @@ class RunningNetwork:
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
         self.beside: list[ChildProcess] = []  # no nodes: a gateway, providers of metadata
+        self.gateway_sockets: tuple[socket.socket, ...] = ()  # of the one that is to be started
         self._children: dict[str, ChildProcess] = {}
 
     @property
@@ -143,6 +147,7 @@ async def launch(
     *,
     data_directory: Path | None = None,
     file: str = "",
+    gateway: GatewayTable | None = None,
     policy: RestartPolicy | None = None,
     report: Report = lambda event, child: None,
     write_line: Callable[[str], None] | None = None,
@@ -153,7 +158,8 @@ async def launch(
     With ``is_secure`` every connection has TLS, and the clients of this account find their
     credentials by the addresses; without it all addresses have to be of this machine.
 
-    ``data_directory`` overrides the topology's; ``file`` names the topology in messages;
+    ``data_directory`` overrides the topology's; ``file`` names the topology in messages; the
+    addresses of a ``gateway`` are bound with all others, for ``running_gateway``;
     ``report`` hears of events in the life of the processes; ``write_line`` is given every log
     line of theirs (default: standard error).
 
@@ -171,6 +177,7 @@ async def launch(
         stack.enter_context(directory.locked())
         directory.check_shape(topology)
         sockets = bind_all(topology, stack, file)
+        of_gateway = gateway and bind_gateway(gateway, topology.admin, stack, file)
         server: TrialServer | None = None
         if topology.has_trial_store:
             server = stack.enter_context(TrialServer(directory.path / "postgres"))
@@ -192,7 +199,7 @@ async def launch(
         write = write_line or _write_to_stderr
 
         def child_of(process: NodeProcess, own: NodeSockets) -> ChildProcess:
-            fds = () if process.waits else (own.clients.fileno(), own.links.fileno())
+            fds = () if process.waits else own.fds
             credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
                 *(process.name, topology_file, fds, end, credentials),
@@ -200,6 +207,7 @@ async def launch(
             )
 
         network = RunningNetwork(resolved, topology_file, identity)
+        network.gateway_sockets = of_gateway or ()
         children = [child_of(processes[name], own) for name, own in sockets.items()]
         for child in children:
             network.add(child)

@@ -10,23 +10,27 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 
+from overlay.gateway import GatewayTable
 from overlay.nodes import Address, BrokerNode, RegistrationNode, standby_name
-from overlay.topology import Topology, TopologyError
+from overlay.plain_text import plain
+from overlay.topology import AdminOptions, Topology, TopologyError
 
 BACKLOG = 1024  # of those who come all at once
+COMMAND_MAX = 80  # characters of the command of a process that has a port
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSockets:
-    """The listening sockets of a process: for sources and users, and for other processes of the
-    network, which clients can not keep out."""
+    """The listening sockets of a process: for sources and users; for other processes of the
+    network, which clients can not keep out; and where it says how it is, if anywhere."""
 
     clients: socket.socket
     links: socket.socket
+    admin: socket.socket | None = None
 
     def __enter__(self) -> NodeSockets:
         return self
@@ -39,9 +43,18 @@ class NodeSockets:
         self.clients.listen(BACKLOG)
         self.links.listen(BACKLOG)
 
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """In the order of the fields."""
+        return tuple(each.fileno() for each in self._all)
+
     def close(self) -> None:
-        self.clients.close()
-        self.links.close()
+        for each in self._all:
+            each.close()
+
+    @property
+    def _all(self) -> tuple[socket.socket, ...]:
+        return (self.clients, self.links, *([] if self.admin is None else [self.admin]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,12 @@ class NodeProcess:
     node: RegistrationNode | BrokerNode
     keys: tuple[str, str]
     waits: bool
+    admin: AdminOptions | None
+
+    @property
+    def admin_address(self) -> Address | None:
+        """Where it says how it is, if anywhere."""
+        return None if self.admin is None else self.admin.address(self.node.listen)
 
 
 def bind_all(topology: Topology, stack: ExitStack, file: str) -> dict[str, NodeSockets]:
@@ -69,13 +88,32 @@ def bind_all(topology: Topology, stack: ExitStack, file: str) -> dict[str, NodeS
     }
 
 
+def bind_gateway(
+    gateway: GatewayTable, admin: AdminOptions | None, stack: ExitStack, file: str
+) -> tuple[socket.socket, ...]:
+    """That of a gateway's pages, and where there are admin addresses its own; as ``bind_all``."""
+    page = stack.enter_context(bind(gateway.listen, file, "gateway.listen"))
+    return page, *_bind_admin(admin, page, gateway.listen, stack, file)
+
+
+def _bind_admin(
+    admin: AdminOptions | None, at: socket.socket, listen: Address, stack: ExitStack, file: str
+) -> Iterable[socket.socket]:
+    """Of the process that is bound ``at`` the address to ``listen`` at, if there are such."""
+    if admin is not None:
+        wanted = admin.address(Address(*bound_address(at, listen)))
+        yield stack.enter_context(bind(wanted, file, "admin", listens=False))
+
+
 def processes_of(topology: Topology) -> Iterable[NodeProcess]:
     """Of every node, in the order of the file."""
+    admin = topology.admin
     for index, node in enumerate(topology.registration):
         is_only = len(topology.registration) == 1
-        yield from _of_node(node, "registration" if is_only else f"registration[{index}]")
+        key = "registration" if is_only else f"registration[{index}]"
+        yield from _of_node(node, key, admin)
     for index, broker in enumerate(topology.brokers):
-        yield from _of_node(broker, f"broker[{index}]")
+        yield from _of_node(broker, f"broker[{index}]", admin)
 
 
 def process_of(topology: Topology, name: str) -> NodeProcess:
@@ -83,24 +121,28 @@ def process_of(topology: Topology, name: str) -> NodeProcess:
     return {process.name: process for process in processes_of(topology)}[name]
 
 
-def _of_node(node: RegistrationNode | BrokerNode, key: str) -> Iterable[NodeProcess]:
-    made = partial(NodeProcess, waits=node.has_standby)
-    yield made(node.id, node, (f"{key}.listen", f"{key}.links"))
+def _of_node(
+    node: RegistrationNode | BrokerNode, key: str, admin: AdminOptions | None
+) -> Iterable[NodeProcess]:
+    def made(name: str, own: RegistrationNode | BrokerNode, listen: str, links: str) -> NodeProcess:
+        keys = f"{key}.{listen}", f"{key}.{links}"
+        return NodeProcess(name, own, keys, node.has_standby, admin)
+
+    yield made(node.id, node, "listen", "links")
     if node.has_standby:
-        keys = f"{key}.standby", f"{key}.standby_links"
-        yield made(standby_name(node.id), node.as_standby(), keys)
+        yield made(standby_name(node.id), node.as_standby(), "standby", "standby_links")
 
 
 def bind_process(process: NodeProcess, file: str) -> NodeSockets:
     """TopologyError as in ``bind_all``."""
     node, listens = process.node, not process.waits
-    clients = bind(node.listen, file, process.keys[0], listens=listens)
-    try:
-        links = bind(node.links, file, process.keys[1], listens=listens)
-        return NodeSockets(clients, links)
-    except TopologyError:
-        clients.close()
-        raise
+    with ExitStack() as stack:
+        clients = stack.enter_context(bind(node.listen, file, process.keys[0], listens=listens))
+        links = stack.enter_context(bind(node.links, file, process.keys[1], listens=listens))
+        admin = _bind_admin(process.admin, clients, node.listen, stack, file)
+        sockets = NodeSockets(clients, links, *admin)
+        stack.pop_all()
+        return sockets
 
 
 def bind(address: Address, file: str = "", key: str = "", *, listens: bool = True) -> socket.socket:
@@ -122,7 +164,7 @@ def bind(address: Address, file: str = "", key: str = "", *, listens: bool = Tru
                 failure = error
                 break
     assert failure is not None
-    raise TopologyError(file, key, f'"{address}" {_say(failure)}') from None
+    raise TopologyError(file, key, f'"{address}" {_say(failure, address.port)}') from None
 
 
 def bound_address(listener: socket.socket, configured: Address) -> tuple[str, int]:
@@ -146,9 +188,29 @@ def _bound(
     return listener
 
 
-def _say(error: OSError) -> str:
+def holder_of_port(port: int) -> str:
+    """The process of this machine that has a TCP port, "process 7 (nginx)"; "another process" where
+    that cannot be told."""
+    sockets: set[str] = set()
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):  # there is no /proc
+            for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                own, inode = line.split()[1], line.split()[9]
+                if int(own.rpartition(":")[2], 16) == port:
+                    sockets.add(f"socket:[{inode}]")
+    for pid in sorted(int(path.name) for path in Path("/proc").glob("[0-9]*")) if sockets else ():
+        process = Path("/proc", str(pid))
+        with suppress(OSError):  # it is another account's, or has just ended
+            if any(str(file.readlink()) in sockets for file in (process / "fd").iterdir()):
+                words = (process / "cmdline").read_bytes().replace(b"\0", b" ").strip()
+                command = plain(words.decode(errors="replace"), "")
+                return f"process {pid} ({command[:COMMAND_MAX]})"
+    return "another process"
+
+
+def _say(error: OSError, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "is already in use by another process"
+        return f"is already in use by {holder_of_port(port)}"
     if error.errno == errno.EADDRNOTAVAIL:
         return "is no address of this machine"
     if error.errno == errno.EACCES:

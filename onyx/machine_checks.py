@@ -156,15 +156,14 @@ def open_files(machine: Machine) -> Iterator[DoctorFinding]:
 
 def ports(machine: Machine) -> Iterator[DoctorFinding]:
     """A port of a process that runs here is its own, whether or not it answers."""
-    admin, gateway = machine.topology.admin, machine.topology.gateway
+    gateway = machine.topology.gateway
     wanted: list[tuple[str, Address]] = []
     if gateway is not None and holder_of(machine.directory.path) is None:
         wanted.append(("the gateway", gateway.listen))
     for process in machine.silent():
         if holder_of(machine.directory.node_directory(process.name)) is None:
-            at = process.node.listen
-            addresses = at, process.node.links, *([admin.address(at)] if admin is not None else ())
-            wanted += [(process.name, address) for address in addresses]
+            addresses = process.node.listen, process.node.links, process.admin_address
+            wanted += [(process.name, address) for address in addresses if address is not None]
     for name, address in wanted:
         if why := port_fault(address):
             yield problem(

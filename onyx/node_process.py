@@ -319,8 +319,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m onyx.node_process")
     parser.add_argument("topology", type=Path, help="the resolved topology file")
     parser.add_argument("process", help="id of the broker or registration node, or ID/standby")
-    parser.add_argument("--listen-fd", type=int, help="without it: it binds its addresses itself")
-    parser.add_argument("--links-fd", type=int)
+    parser.add_argument(
+        "--listen-fds", type=int, nargs="*", help="without them: it binds its addresses itself"
+    )
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--kept", action="store_true", help="it is started again when it ends")
@@ -381,7 +382,7 @@ async def run_node_process(
             nursery.start_soon(_heed_signals, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(stop_at_end, lifeline, nursery.cancel_scope)
-            vitals = _open_vitals(topology, process, nursery)
+            vitals = _open_vitals(process, sockets, nursery)
             file = _File(topology, read_file)
             _follow_files(nursery, file, vitals, shown)
             has_standby = topology.node(node_id).has_standby
@@ -522,29 +523,27 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
     return issuer.principal
 
 
-def _open_vitals(topology: Topology, process: NodeProcess, nursery: trio.Nursery) -> Vitals:
-    """New ones, that whoever asks at the admin address is told, if the topology has such;
-    TopologyError when it cannot be had."""
+def _open_vitals(process: NodeProcess, sockets: NodeSockets, nursery: trio.Nursery) -> Vitals:
+    """New ones, that whoever asks at the admin address is told, if the process has one."""
     about = convert({**who(), "started": time.time()}, Node)
     vitals = Vitals(about, lambda settings: use_logs(settings.log))
-    if topology.admin is not None:
+    if process.admin_address is not None:
         # What a process without an admin address need not load.
         from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415
         from onyx.telemetry.metrics import Metrics  # noqa: PLC0415
 
-        wanted, metrics = topology.admin.address(process.node.listen), Metrics(process.name, vitals)
-        vitals.admin = open_admin(nursery, wanted, metrics, lambda: vitals.hindrance)
+        at, metrics = process.admin_address, Metrics(process.name, vitals)
+        vitals.admin = open_admin(nursery, at, metrics, lambda: vitals.hindrance, sockets.admin)
         log.info("metrics at http://%s/metrics", vitals.admin)
     return vitals
 
 
 async def _run_child(topology: Topology, arguments: argparse.Namespace) -> None:
     process = process_of(topology, arguments.process)
-    clients, links = arguments.listen_fd, arguments.links_fd
-    if clients is None:
-        sockets = bind_process(process, str(arguments.topology))
+    if arguments.listen_fds:
+        sockets = NodeSockets(*(socket.socket(fileno=fd) for fd in arguments.listen_fds))
     else:
-        sockets = NodeSockets(socket.socket(fileno=clients), socket.socket(fileno=links))
+        sockets = bind_process(process, str(arguments.topology))
     is_told = False
 
     def tell_launcher() -> None:

@@ -24,6 +24,9 @@ AUTO: Final = "auto"
 LINKS_PORT_OFFSET = 10_000
 """From the port where clients come to the one where other processes of the network do, unless the
 file names that."""
+OUTGOING_FROM = 32_768
+"""Above, systems take ports for outgoing connections (net.ipv4.ip_local_port_range)."""
+_BACK = 30_000
 
 if TYPE_CHECKING:
     LinkFormat: TypeAlias = WireFormat | Literal["auto"]
@@ -37,7 +40,7 @@ NodeName: TypeAlias = Annotated[
     ),
 ]
 _HOST = re.compile(r"[A-Za-z0-9.:%_-]+")
-_LINKS = "`listen` with 10 000 added to the port (beyond 65 535: taken from it); port 0 where it is"
+_LINKS = "`listen`, 10 000 ports on (beyond 32 767: 30 000 back); port 0 where it is"
 
 
 class Transformation(StrEnum):
@@ -89,9 +92,11 @@ class Address(tuple[str, int]):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def beside(self, offset: int) -> Address:
-        """So many ports on; beyond the last port it counts down."""
+        """So many ports on, and never a port that the system takes for outgoing connections:
+        from there it goes 30,000 back, as often as that takes."""
         port = self.port + offset
-        return Address(self.host, port if port < 65_536 else self.port - offset)
+        back = max(0, port - OUTGOING_FROM + _BACK) // _BACK
+        return Address(self.host, port - back * _BACK)
 
     def __bool__(self) -> bool:
         return bool(self.host)

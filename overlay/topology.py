@@ -53,6 +53,7 @@ from overlay.nodes import (
     RegistrationNode,
     Transformation,
     levels_of,
+    links_address,
     standby_name,
 )
 from overlay.oidc import OidcOptions
@@ -80,6 +81,7 @@ __all__ = [
 FILE_BYTES_MAX = 4 * 1024 * 1024
 BROKERS_MAX = 1_000
 LINKS_MAX = 10_000
+PORT_MAX = 65_535
 REGISTRATION_NODES_MAX = 1  # a registration service of several nodes is not built yet
 _DIRECTORY = "`$XDG_STATE_HOME/onyx/NAME`; where that is not set `~/.local/state/onyx/NAME`"
 _NO_REGISTRATION = {"missing": "a network needs a [registration] node"}
@@ -100,8 +102,8 @@ class AdminOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """where all processes of a machine listen for that; who reaches one sees metrics, and no
     contents of messages"""
     port_offset: Annotated[int, Meta(ge=0, le=40_000)] = 20_000
-    """from the port where clients come to a process to this one, down where it would be beyond the
-    last; 0: any free one, which its log and `onyx status --json` name"""
+    """from the port where clients come to a process to this one (beyond 32 767: 30 000 back); 0:
+    any free one, which its log and `onyx status --json` name"""
 
     def address(self, listen: Address) -> Address:
         """Of the process that listens there."""
@@ -228,6 +230,45 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """Who a broker or registration node is."""
         is_broker = node_id in self._broker_by_id
         return Principal("broker" if is_broker else "registration", node_id)
+
+    def at_port(self, port: int) -> Topology:
+        """The same network whose clients come to the registration node at this port (0: any free
+        one), and whose other ports are as far from it as they were.
+
+        TopologyError where that leads to a port that there is not, or to one of another process.
+        """
+        key = "registration.listen"
+        first = self.registration[0].listen.port
+        if port and not first:
+            raise TopologyError("", key, "is any free port, which no other port can follow")
+
+        def moved(address: Address, key: str) -> Address:
+            to = port and address.port and address.port - first + port
+            if address.port and port and not 0 < to <= PORT_MAX:
+                reason = f'"{address}" would get port {to}, expected 1 to {PORT_MAX}'
+                raise TopologyError("", key, reason)
+            return Address(address.host, to)
+
+        def of_node(node: _Node) -> _Node:
+            new = {
+                name: moved(getattr(node, name), f"{node.id}.{name}")
+                for name in ("listen", "standby")
+            }
+            for name, listen in (("links", "listen"), ("standby_links", "standby")):
+                own = getattr(node, name)
+                follows = own == links_address(getattr(node, listen))
+                new[name] = NOWHERE if follows else moved(own, f"{node.id}.{name}")
+            return replace(node, **new)
+
+        gateway = self.gateway
+        found = replace(
+            self,
+            registration=tuple(of_node(node) for node in self.registration),
+            brokers=tuple(of_node(broker) for broker in self.brokers),
+            gateway=gateway and replace(gateway, listen=moved(gateway.listen, "gateway.listen")),
+        )
+        _check(found)
+        return found
 
     def with_addresses(
         self,

@@ -38,7 +38,7 @@ from overlay.nodes import Address, MetadataNode, standby_name
 from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
 from overlay.toml_table import read_record
-from overlay.topology import Topology, TopologyError, load_topology
+from overlay.topology import PORT_MAX, Topology, TopologyError, load_topology
 
 # -------------------------------------------------------------------------------------------------
 # A network whose data is where a former release would have looked for it is not begun anew.
@@ -110,6 +110,7 @@ again and again before all were ready."""
 
 EXAMPLES = """\
   onyx up                                         one broker at 127.0.0.1:7200, and a page
+  onyx up --port 8200                             the same, at 8200, 8201 and 8300
   onyx up topologies/figure4.toml
   onyx up topologies/single.toml --data /var/lib/onyx
   onyx up topologies/figure4.toml --gateway       with a page to look at
@@ -129,7 +130,12 @@ def add_parser(subparsers: Subparsers) -> None:
         "--registration": "run only the registration service",
     }
     add_arguments(parser.add_mutually_exclusive_group(), one)
-    add_arguments(parser, {"--standby": "of the one process: the standby that it has"})
+    one_or_all = {
+        "--standby": "of the one process: the standby that it has",
+        "--port N": "of the registration service; all other ports are as far from it as in the "
+        "file (0: any free ones)",
+    }
+    add_arguments(parser, one_or_all, {"port": _port})
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--credentials",
@@ -144,8 +150,9 @@ def add_parser(subparsers: Subparsers) -> None:
         "--gateway",
         metavar="HOST:PORT",
         nargs="?",
-        const=str(DEFAULT_LISTEN),
-        help="serve HTTP and pages to look at the network there (default: %(const)s)",
+        const="",
+        help="serve HTTP and pages to look at the network there (default: that of [gateway], or "
+        f"{DEFAULT_LISTEN})",
     )
     kept = {
         "--data DIR": "the data directory",
@@ -188,6 +195,8 @@ def run(arguments: argparse.Namespace) -> None:
             raise UsageError("--credentials is for one process: say --broker or --registration")
         trio.run(_run_network, topology, gateway, arguments)
     else:
+        if arguments.port is not None:
+            raise UsageError("--port is of a whole network: of one process the file says it")
         node_id = _node_id(topology, arguments)
         if arguments.standby and not topology.node(node_id).has_standby:
             raise UsageError(f"--standby: {node_id} has none, expected standby in {arguments.file}")
@@ -196,10 +205,23 @@ def run(arguments: argparse.Namespace) -> None:
         print_json({"event": "stopped"})
 
 
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= PORT_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, expected 0 to {PORT_MAX}")
+    return int(text)
+
+
 def _as_said(file: Topology, arguments: argparse.Namespace) -> Topology:
     """The file with what the command line says differently."""
     archive, log_ = _archive(file.archive, arguments), log_options(arguments, file.log)
-    return replace(file, archive=archive, log=log_)
+    gateway = file.gateway or (None if arguments.gateway is None else GatewayTable())
+    said = replace(file, archive=archive, log=log_, gateway=gateway)
+    if arguments.port is None:
+        return said
+    try:
+        return said.at_port(arguments.port)
+    except TopologyError as error:
+        raise UsageError(f"--port {arguments.port}: {error}") from None
 
 
 def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveOptions:
@@ -221,12 +243,11 @@ def _archive(options: ArchiveOptions, arguments: argparse.Namespace) -> ArchiveO
     return replace(options, **said)
 
 
-def _gateway(of_file: GatewayTable | None, arguments: argparse.Namespace) -> GatewayTable | None:
-    """The file's gateway, where the command line says; None: there shall be none."""
-    if arguments.gateway is None and of_file is None:
+def _gateway(found: GatewayTable | None, arguments: argparse.Namespace) -> GatewayTable | None:
+    """The gateway, where the command line says; None: there shall be none."""
+    if found is None:
         return None
-    found = of_file or GatewayTable()
-    if arguments.gateway is not None:
+    if arguments.gateway:
         found = replace(found, listen=listen_address(arguments.gateway, "--gateway"))
     check_gateway(found, str(arguments.file))
     return found
@@ -250,6 +271,7 @@ async def _run_network(
                 launch(
                     topology,
                     file=file,
+                    gateway=gateway,
                     report=events.process_event,
                     is_secure=not arguments.insecure,
                 ) as network,
@@ -261,7 +283,7 @@ async def _run_network(
                     await stack.enter_async_context(run)
                 page = None
                 if gateway is not None:
-                    serve = running_gateway(network, gateway, file, events.process_event)
+                    serve = running_gateway(network, gateway, events.process_event)
                     page = await stack.enter_async_context(serve)
                 events.network_is_up(network, page)
                 with trio.open_signal_receiver(signal.SIGHUP) as hangups:

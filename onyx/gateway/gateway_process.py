@@ -705,9 +705,10 @@ async def run_gateway(
     lifeline: int | None = None,
     read_logs: Callable[[], LogOptions | None] = LogOptions,
     admin: Address | None = None,
+    admin_listener: socket.socket | None = None,
 ) -> None:
     """Until a signal, or the end of the lifeline, stops it; ``listener`` listens.  ``admin``: where
-    it says how it is, if anywhere.
+    it says how it is, if anywhere; ``admin_listener`` is bound there, where that is done.
 
     At SIGHUP it logs as ``read_logs`` says, which may raise TopologyError, or stops where that says
     None.  NetworkUnreachable, NotAuthenticated before it is ``ready``."""
@@ -724,7 +725,7 @@ async def run_gateway(
             await nursery.start(feed.run)
             traffic = Traffic()
             if admin is not None:
-                _open_admin(nursery, admin, traffic, sessions)
+                _open_admin(nursery, admin, traffic, sessions, admin_listener)
                 nursery.start_soon(_watch, registration, options.tls_certificate, traffic)
             nursery.start_soon(keep_shown_renewed, registration)
             log.info("starts", extra=who())
@@ -737,14 +738,18 @@ async def run_gateway(
 
 
 def _open_admin(
-    nursery: trio.Nursery, wanted: Address, traffic: Traffic, sessions: Sessions
+    nursery: trio.Nursery,
+    wanted: Address,
+    traffic: Traffic,
+    sessions: Sessions,
+    listener: socket.socket | None,
 ) -> None:
     # What a gateway without an admin address need not load.
     from onyx.gateway.gateway_metrics import GatewayMetrics  # noqa: PLC0415
     from onyx.telemetry.admin_server import open_admin  # noqa: PLC0415
 
     metrics = GatewayMetrics(traffic, lambda: sessions.count)
-    at = open_admin(nursery, wanted, metrics, lambda: traffic.hindrance)
+    at = open_admin(nursery, wanted, metrics, lambda: traffic.hindrance, listener)
     log.info("metrics at http://%s/metrics", at)
 
 
@@ -801,14 +806,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--certificate", type=Path)
     parser.add_argument("--key", type=Path)
     parser.add_argument("--name", action="append", default=[])
-    parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--listen-fds", type=int, nargs="+", required=True)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
     parser.add_argument("--credentials", type=Path)
     parser.add_argument("--topology-file", type=Path)
     said = parser.parse_args(argv)
     read_logs = partial(_logs, said.topology_file)
-    listener = socket.socket(fileno=said.listen_fd)
+    listener, *admin_listeners = (socket.socket(fileno=fd) for fd in said.listen_fds)
     listen = Address(said.host, listener.getsockname()[1])
     options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
 
@@ -819,7 +824,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             trio.run(
                 run_gateway,
                 *(said.registration, options, listener, partial(tell_ready, said.ready_fd)),
-                *(said.lifeline_fd, read_logs, admin),
+                *(said.lifeline_fd, read_logs, admin, *admin_listeners),
             )
     except (UserError, TopologyError) as error:
         print(f"onyx: gateway: {error}", file=sys.stderr)

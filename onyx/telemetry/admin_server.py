@@ -7,6 +7,7 @@ who does not read their answer is let go.
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -15,7 +16,7 @@ from http import HTTPStatus
 import h11
 import trio
 
-from onyx.listening import bind, bound_address
+from onyx.listening import BACKLOG, bind, bound_address
 from onyx.telemetry.metrics import ProcessMetrics
 from overlay.nodes import Address
 
@@ -31,11 +32,16 @@ PATHS = "/metrics, /livez, /readyz"
 
 
 def open_admin(
-    nursery: trio.Nursery, wanted: Address, metrics: ProcessMetrics, hindrance: Callable[[], str]
+    nursery: trio.Nursery,
+    wanted: Address,
+    metrics: ProcessMetrics,
+    hindrance: Callable[[], str],
+    listener: socket.socket | None = None,
 ) -> Address:
-    """Has an AdminServer answer there until the nursery is cancelled; where that is.  TopologyError
-    when the address cannot be had."""
-    listener = bind(wanted, key="admin")
+    """Has an AdminServer answer there until the nursery is cancelled; where that is.  ``listener``
+    is bound there already.  TopologyError when the address cannot be had."""
+    listener = listener or bind(wanted, key="admin")
+    listener.listen(BACKLOG)
     opened = trio.SocketListener(trio.socket.from_stdlib_socket(listener))
     nursery.start_soon(AdminServer(metrics, hindrance).run, opened)
     return Address(*bound_address(listener, wanted))

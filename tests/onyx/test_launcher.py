@@ -23,8 +23,10 @@ from onyx.errors import (
     NetworkUnreachable,
 )
 from overlay.backoff import Backoff
+from overlay.gateway import GatewayTable
+from overlay.nodes import Address
 from overlay.statistics import RegistrationStatistics
-from overlay.topology import TopologyError, load_topology
+from overlay.topology import AdminOptions, TopologyError, load_topology
 from tests.onyx.networks import RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
 from tests.onyx.networks import small_topology_text as topology_text
@@ -137,20 +139,32 @@ async def test_everything_survives_a_stop_of_the_whole_network(tmp_path: Path) -
             assert (await user.profile(profile.id)).text == "//city"
 
 
-async def test_a_port_in_use_is_named_and_nothing_is_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["broker[2].listen", "admin", "gateway.listen"])
+async def test_a_port_in_use_is_named_and_nothing_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        topology = topology_in(tmp_path / "data", port=port)
+        topology, gateway = topology_in(tmp_path / "data"), GatewayTable(Address("127.0.0.1", 0))
+        if key == "broker[2].listen":
+            topology = topology_in(tmp_path / "data", port=port)
+        elif key == "admin":
+            monkeypatch.setattr(AdminOptions, "address", lambda *_: Address("127.0.0.1", port))
+            topology = replace(topology, admin=AdminOptions())
+        else:
+            gateway = GatewayTable(Address("127.0.0.1", port))
         before = open_files()
         events: list[str] = []
         with pytest.raises(TopologyError) as failure:
             async with launch(
-                topology, file="small.toml", report=lambda event, child: events.append(event)
+                topology,
+                file="small.toml",
+                gateway=gateway,
+                report=lambda event, child: events.append(event),
             ):
                 pytest.fail("launched")
-        assert str(failure.value) == (
-            f'small.toml: broker[2].listen: "127.0.0.1:{port}" is already in use by another process'
-        )
+        said = f'small.toml: {key}: "127.0.0.1:{port}" is already in use by process {os.getpid()} ('
+        assert str(failure.value).startswith(said)
         assert not events
         assert open_files() == before
         assert not (tmp_path / "data" / "topology.toml").exists()

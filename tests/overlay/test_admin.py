@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overlay.nodes import Address
+from overlay.nodes import OUTGOING_FROM, Address, links_address
 from overlay.topology import AdminOptions, TopologyError, parse_topology, to_toml
 
 NETWORK = """
@@ -49,5 +49,13 @@ def test_what_is_wrong_is_said(text: str, says: str) -> None:
 def test_each_process_has_an_address_of_its_own() -> None:
     options = AdminOptions()
     assert options.address(Address("10.0.0.1", 7201)) == Address("127.0.0.1", 27201)
-    assert options.address(Address("10.0.0.1", 60_000)) == Address("127.0.0.1", 40_000)
+    assert options.address(Address("10.0.0.1", 60_000)) == Address("127.0.0.1", 20_000)
     assert AdminOptions(port_offset=0).address(Address("h", 7201)).port == 0
+
+
+def test_no_port_that_follows_is_one_of_outgoing_connections() -> None:
+    for port in range(1, 65_536):
+        listen = Address("h", port)
+        follow = links_address(listen).port, AdminOptions(host="h").address(listen).port
+        assert len({port, *follow}) == 3
+        assert all(0 < each < OUTGOING_FROM for each in follow)

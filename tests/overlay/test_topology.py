@@ -162,12 +162,32 @@ def test_the_door_of_links_is_another_than_that_of_clients() -> None:
         "pair.toml",
     )
     assert topology.broker("B1").links == Address("10.0.0.1", 4711)
-    assert topology.broker("B2").links == Address("127.0.0.1", 55_000)
+    assert topology.broker("B2").links == Address("127.0.0.1", 15_000)
     assert topology.registration[0].links == Address("127.0.0.1", 17_000)
     anywhere = topology.with_addresses({"B1": ("127.0.0.1", 0)})
     assert anywhere.broker("B1").links == Address("127.0.0.1", 0)
     known = topology.with_addresses({"B1": ("h", 1)}, {"B1": ("h", 2)})
     assert (known.broker("B1").listen, known.broker("B1").links) == (("h", 1), ("h", 2))
+
+
+def test_ports_follow_that_of_the_registration_node() -> None:
+    named = f'{LISTEN1}\nlinks = "10.0.0.1:4711"'
+    text = PAIR.replace(LISTEN1, named) + '[gateway]\nlisten = "h:7300"\n'
+    topology = parse_topology(text, "pair.toml")
+    moved = topology.at_port(25_000)
+    assert moved.registration[0].listen == Address("127.0.0.1", 25_000)
+    assert moved.registration[0].links == Address("127.0.0.1", 5_000)
+    assert moved.broker("B1").listen.port == 25_001
+    assert moved.broker("B1").links == Address("10.0.0.1", 22_711)
+    assert moved.gateway is not None and moved.gateway.listen == Address("h", 25_300)
+    assert moved.at_port(7000) == topology
+    anywhere = topology.at_port(0)
+    nodes = (*anywhere.registration, *anywhere.brokers)
+    assert {port for node in nodes for port in (node.listen.port, node.links.port)} == {0}
+    with pytest.raises(TopologyError, match=r'B1.listen: "127.0.0.1:7001" would get port 65536'):
+        topology.at_port(65_535)
+    with pytest.raises(TopologyError, match="any free port, which no other port can follow"):
+        anywhere.at_port(7000)
 
 
 def test_with_addresses_changes_where_nodes_listen_and_nothing_else() -> None:
