@@ -33,10 +33,16 @@ log = logging.getLogger("onyx.process")
 
 class _Beside(ChildProcess):
     def __init__(
-        self, name: str, words: Sequence[str], fds: tuple[int, ...], lifeline: int, report: Report
+        self,
+        name: str,
+        words: Sequence[str],
+        fds: tuple[int, ...],
+        lifeline: int,
+        report: Report,
+        write_line: Callable[[str], None],
     ) -> None:
         policy = RestartPolicy()
-        super().__init__(name, Path(), fds, lifeline, None, policy, report, _write_to_stderr)
+        super().__init__(name, Path(), fds, lifeline, None, policy, report, write_line)
         self._words = words
 
     def _command(self, ready_fd: int) -> list[str]:
@@ -57,7 +63,7 @@ async def running_beside(
 
     LaunchError when it does not come up."""
     with lifeline() as end:
-        child = _Beside(name, words, listen_fds, end, report)
+        child = _Beside(name, words, listen_fds, end, report, network.write_line)
         async with background_tasks(trio.open_nursery()) as nursery:
             nursery.start_soon(child.run)
             with trio.move_on_after(START_SECONDS):
@@ -65,10 +71,6 @@ async def running_beside(
             child.is_kept = True
             network.beside.append(child)
             yield
-
-
-def _write_to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 # --- in the process -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@
     ~/.local/state/onyx/figure4/
     ├── topology.toml        the network as it runs: every address, written at each start
     ├── lock                 held by the launcher
+    ├── up.log               of onyx up on a terminal: all that its processes log
     ├── identity/            who is who (onyx/identity/authority.py)
     ├── metadata/mdv/        of a provider of metadata (onyx/metadata/provider.py)
     └── nodes/
@@ -35,6 +36,7 @@ from overlay.link.store_head import sync_directory
 from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
 TOPOLOGY_FILE = "topology.toml"
+LOG_FILE = "up.log"
 STORE_FILE = "store.sqlite"
 ROWS_FILE = "rows.onyx"  # of a provider of metadata
 

@@ -67,9 +67,17 @@ Report: TypeAlias = Callable[[str, ChildProcess], None]
 class RunningNetwork:
     """A network whose processes are children of this one."""
 
-    def __init__(self, topology: Topology, topology_file: Path, identity: NetworkIdentity):
-        """``topology`` has the addresses as they are, ``topology_file`` is where it stands."""
+    def __init__(
+        self,
+        topology: Topology,
+        topology_file: Path,
+        identity: NetworkIdentity,
+        write_line: Callable[[str], None],
+    ):
+        """``topology`` has the addresses as they are, ``topology_file`` is where it stands;
+        ``write_line`` is given every log line of its processes."""
         self.identity = identity
+        self.write_line = write_line
         self.topology = topology
         self.topology_file = topology_file
         self.failure: LaunchError | None = None
@@ -196,18 +204,17 @@ async def launch(
         identity = NetworkIdentity(directory.identity, resolved, is_secure=is_secure, file=file)
         topology_file = directory.write_topology(resolved)
         end = stack.enter_context(lifeline())
-        write = write_line or _write_to_stderr
+        network = RunningNetwork(resolved, topology_file, identity, write_line or _write_to_stderr)
+        network.gateway_sockets = of_gateway or ()
 
         def child_of(process: NodeProcess, own: NodeSockets) -> ChildProcess:
             fds = () if process.waits else own.fds
             credentials = identity.credentials_of(network.topology, process.node.id)
             return ChildProcess(
                 *(process.name, topology_file, fds, end, credentials),
-                *(policy, report, write),
+                *(policy, report, network.write_line),
             )
 
-        network = RunningNetwork(resolved, topology_file, identity)
-        network.gateway_sockets = of_gateway or ()
         children = [child_of(processes[name], own) for name, own in sockets.items()]
         for child in children:
             network.add(child)

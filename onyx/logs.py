@@ -10,10 +10,13 @@ import argparse
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from overlay.log_options import LEVELS, LogFormat, LogOptions
 from overlay.plain_text import plain
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 USUAL_LOGS = LogOptions()
 _usual: str = USUAL_LOGS.level  # of this process, to which SIGUSR1 comes back
@@ -38,7 +41,7 @@ def log_options(arguments: argparse.Namespace, of_file: LogOptions = USUAL_LOGS)
 
 
 def configure_logging(
-    process: str, options: LogOptions = USUAL_LOGS, stream: TextIO | None = None
+    process: str, options: LogOptions = USUAL_LOGS, stream: SupportsWrite[str] | None = None
 ) -> None:
     """From now on all of this process, whose name is said in each line."""
     global _own  # noqa: PLW0603  # as of ``set_level``

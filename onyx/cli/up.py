@@ -6,8 +6,10 @@ import argparse
 import logging
 import os
 import signal
-from contextlib import AsyncExitStack
+import sys
+from contextlib import AsyncExitStack, closing, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 from msgspec.structs import replace
@@ -18,7 +20,7 @@ from onyx.child_process import ChildProcess, describe_exit
 from onyx.cli.gateway import listen_address
 from onyx.cli.values import check_known, has_terminal, print_json
 from onyx.cli.verb import Subparsers, add_arguments, add_verb
-from onyx.data_directory import TOPOLOGY_FILE, DataDirectory
+from onyx.data_directory import LOG_FILE, TOPOLOGY_FILE, DataDirectory
 from onyx.errors import DataDirectoryError, UsageError
 from onyx.gateway_child import check_gateway, gateway_lacks, running_gateway
 from onyx.identity.network_identity import NetworkIdentity
@@ -26,7 +28,7 @@ from onyx.launcher import RunningNetwork, launch
 from onyx.listening import NodeProcess, bind_process, process_of, processes_of
 from onyx.local_network import FILE as LOCAL_FILE
 from onyx.local_network import local_network
-from onyx.logs import add_log_arguments, configure_logging, log_options
+from onyx.logs import USUAL_LOGS, add_log_arguments, configure_logging, log_options
 from onyx.release import lacks
 from onyx.service_manager import tell_service_manager
 from onyx.start_progress import StartProgress
@@ -35,10 +37,14 @@ from overlay.gateway import DEFAULT_LISTEN, GatewayTable
 from overlay.link.open_files import allow_connections
 from overlay.link.stored_rows import INTERESTS, PROFILES, READ, ROWS
 from overlay.nodes import Address, MetadataNode, standby_name
+from overlay.plain_text import PlainStream
 from overlay.state_directory import state_directory
 from overlay.stores import SQLITE
 from overlay.toml_table import read_record
 from overlay.topology import PORT_MAX, Topology, TopologyError, load_topology
+
+if TYPE_CHECKING:
+    from onyx.cli.up_screen import UpScreen
 
 # -------------------------------------------------------------------------------------------------
 # A network whose data is where a former release would have looked for it is not begun anew.
@@ -102,7 +108,9 @@ because the disk is full, is counted by onyx status.
 
 What processes have to say goes to standard error, a line an event, with the time in UTC
 and the process (--log-format, --log-level). kill -USR1 PID lets one process say more,
-and again what it said before.
+and again what it said before. On a terminal one line says how far the start is, and then
+where to look, how to stop, and what to try; all lines go to up.log in the data directory,
+and only warnings are shown, unless --log-level, --log-format or [log] ask for them.
 
 Exit code 78: the topology is refused or an address is taken, nothing was started;
 75: the data directory is in use; 77: a process has no credentials; 70: a process failed
@@ -256,9 +264,14 @@ def _gateway(found: GatewayTable | None, arguments: argparse.Namespace) -> Gatew
 async def _run_network(
     topology: Topology, gateway: GatewayTable | None, arguments: argparse.Namespace
 ) -> None:
-    configure_logging("launcher", topology.log)
-    events, file = _Events(arguments.json), str(arguments.file)
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    screen = _screen(topology, arguments)
+    configure_logging("launcher", topology.log, screen)
+    count = len([*processes_of(topology)]) + len(topology.metadata) + (gateway is not None)
+    events, file = _Events(arguments.json, screen, count), str(arguments.file)
+    with (
+        nullcontext() if screen is None else closing(screen),
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+    ):
         async with trio.open_nursery() as nursery:
 
             async def stop_at_signal() -> None:
@@ -273,6 +286,7 @@ async def _run_network(
                     file=file,
                     gateway=gateway,
                     report=events.process_event,
+                    write_line=None if screen is None else screen.write_line,
                     is_secure=not arguments.insecure,
                 ) as network,
                 AsyncExitStack() as stack,
@@ -292,6 +306,19 @@ async def _run_network(
                             break  # it was closed
                         _take_settings(network, gateway, arguments, events)
                 nursery.cancel_scope.cancel()
+
+
+def _screen(topology: Topology, arguments: argparse.Namespace) -> UpScreen | None:
+    """None: what happens is said in lines alone, as for other programs."""
+    if arguments.json or not all(isinstance(to, PlainStream) for to in (sys.stdout, sys.stderr)):
+        return None
+    # What no other verb need load.
+    from onyx.cli.up_screen import UpScreen  # noqa: PLC0415
+
+    assert isinstance(sys.stderr, PlainStream)
+    is_asked_for = arguments.log_level or arguments.log_format or topology.log != USUAL_LOGS
+    log_file = DataDirectory(topology.data_directory).path / LOG_FILE
+    return UpScreen(sys.stderr, log_file, shows_all=bool(is_asked_for))
 
 
 def _provider(network: RunningNetwork, node: MetadataNode) -> list[str]:
@@ -400,10 +427,14 @@ def _node_id(topology: Topology, arguments: argparse.Namespace) -> str:
 
 
 class _Events:
-    """Says what happens: sentences for people, or a JSON object a line."""
+    """Says what happens: on a screen, in sentences, or as a JSON object a line."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, screen: UpScreen | None = None, count: int = 1) -> None:
+        """``count``: of the processes that are started."""
         self._as_json = as_json
+        self._screen = screen
+        self._count = count
+        self._ready: set[str] = set()
         self._is_up = False
         self._came = StartProgress()
 
@@ -427,7 +458,11 @@ class _Events:
                 }
             )
             return
-        print(_table(network, page))
+        if self._screen is None:
+            print(_table(network, page))
+            return
+        self._screen.show_progress("")
+        print(_next_steps(network, page), flush=True)
 
     def settings_are_taken(self, taken: list[str], left: list[str]) -> None:
         if self._as_json:
@@ -458,6 +493,10 @@ class _Events:
     def process_event(self, event: str, child: ChildProcess) -> None:
         """In the life of a child; while the network comes up only deaths are news, and how far it
         is."""
+        if self._screen is not None and not self._is_up:
+            self._show_progress(self._screen, event, child)
+            if event == "restoring":
+                return
         if not self._is_up and event not in ("died", "restoring"):
             return
         if self._as_json:
@@ -484,6 +523,28 @@ class _Events:
             "ready": f"{child.node_id} is ready again",
         }[event]
         log.log(logging.WARNING if event == "died" else logging.INFO, "%s", text)
+
+    def _show_progress(self, screen: UpScreen, event: str, child: ChildProcess) -> None:
+        if event == "ready":
+            self._ready.add(child.node_id)
+        elif event == "died":
+            self._ready.discard(child.node_id)
+        said = f"{len(self._ready)} of {self._count} processes are ready"
+        more = f"; {child.node_id} starts: {child.came}" if event == "restoring" else ""
+        screen.show_progress(f"onyx: {said}{more}")
+
+
+def _next_steps(network: RunningNetwork, page: str | None) -> str:
+    """For people."""
+    directory, at = network.topology_file.parent, f"--registration {network.registration}"
+    look = f"onyx status {at}" if page is None else f"{page}  (or onyx status {at})"
+    export = f"export ONYX_REGISTRATION={network.registration}"
+    return f"""\
+The network {network.topology.name} is up.
+
+Look:  {look}
+Stop:  Ctrl-C; its data stay in {directory}, with the log ({LOG_FILE})
+Try:   {export}; echo '//title' | onyx profile add - --wait"""
 
 
 def _table(network: RunningNetwork, page: str | None) -> str:
