@@ -22,7 +22,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -51,7 +51,8 @@ class RestartPolicy:
     delay           before a new start
     failures_max    failures in a row after which one that is not kept is given up
     stable_seconds  a process that was ready for so long has not failed in a row
-    start_seconds   a network that is not ready, and has come no further for so long, is given up
+    start_seconds   a network that is not ready, and has come no further in so much time of
+                    waiting and work, is given up
     stop_seconds    between SIGTERM and SIGKILL
     """
 
@@ -106,6 +107,13 @@ class ChildProcess:
     def pid(self) -> int | None:
         """None while there is no process."""
         return self._process.pid if self._process is not None else None
+
+    def worked_seconds(self) -> float:
+        """Of the processor, by the process that there is; 0 where that cannot be told."""
+        with suppress(OSError, IndexError):
+            times = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            return (int(times[0]) + int(times[1])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
 
     async def wait_ready(self) -> None:
         """Until the process is ready, at once if it is."""

@@ -60,6 +60,8 @@ __all__ = ["LaunchEvent", "RestartPolicy", "RunningNetwork", "describe_exit", "l
 
 log = logging.getLogger("onyx.launcher")
 
+LOOK_SECONDS = 1.0  # between two looks at how much processes that start have worked
+IDLE_SHARE = 0.02  # of the processor; who has less waits for something else
 LaunchEvent: TypeAlias = Literal["started", "restoring", "ready", "died"]
 Report: TypeAlias = Callable[[str, ChildProcess], None]
 
@@ -325,13 +327,23 @@ class _Keeper:
 
 
 async def _wait_all_ready(children: list[ChildProcess], policy: RestartPolicy) -> None:
-    """LaunchError when no process has come any further for ``start_seconds``."""
-    begun_at = trio.current_time()
+    """LaunchError when no process has come any further in ``start_seconds``.
+
+    A second in which none did anything counts whole; one in which they worked counts as the work
+    of the busiest, so that a slow or busy machine has all the time that it needs."""
+    last, spent = trio.current_time(), 0.0
     while missing := [child for child in children if child.state != "ready"]:
-        last = max([begun_at, *(child.came_further_at for child in children)])
-        with trio.move_on_at(last + policy.start_seconds) as scope:
+        before = {child: child.worked_seconds() for child in missing}
+        began = trio.current_time()
+        with trio.move_on_after(min(LOOK_SECONDS, policy.start_seconds - spent)):
             await missing[0].wait_ready()
-        if scope.cancelled_caught and all(child.came_further_at <= last for child in children):
+        now = trio.current_time()
+        worked = max(child.worked_seconds() - was for child, was in before.items())
+        spent += worked if IDLE_SHARE <= worked / max(now - began, 1e-9) <= 1 else now - began
+        came = max(child.came_further_at for child in children)
+        if came > last:
+            last, spent = came, now - came
+        if spent >= policy.start_seconds:
             names = ", ".join(child.node_id for child in missing)
             raise LaunchError(
                 f"after {policy.start_seconds:g} s without progress not ready: {names}",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trio
 import trio.testing
 
-from onyx.child_process import RestartPolicy
+from onyx.child_process import ChildProcess, RestartPolicy
 from onyx.errors import LaunchError
 from onyx.launcher import _wait_all_ready
 from onyx.start_progress import StartProgress
@@ -29,10 +33,14 @@ class Starting:
         self.state = "starting"
         self.came_further_at = trio.current_time()
         self.last_lines = ["the last line"]
+        self.share = 0.0  # of the processor
         self._ready = trio.Event()
 
     async def wait_ready(self) -> None:
         await self._ready.wait()
+
+    def worked_seconds(self) -> float:
+        return self.share * trio.current_time()
 
     async def come_further(self, times: int, ready: bool) -> None:
         for _ in range(times):
@@ -73,7 +81,30 @@ async def test_who_stands_still_is_given_up(autojump_clock: trio.testing.MockClo
             nursery.start_soon(task)
         with pytest.raises(LaunchError, match=r"without progress not ready: B1; .*\n.*last line"):
             await wait(stuck, fine)
-    assert trio.current_time() - begun == 3 * (START_SECONDS - 1) + START_SECONDS
+    waited = 3 * (START_SECONDS - 1) + START_SECONDS
+    assert trio.current_time() - begun == pytest.approx(waited)
+
+
+@pytest.mark.parametrize(("share", "times"), [(0.001, 1), (0.1, 10), (1.0, 1)])
+async def test_a_slow_machine_has_more_patience(
+    share: float, times: float, autojump_clock: trio.testing.MockClock
+) -> None:
+    begun = trio.current_time()
+    idle, works = Starting("B1"), Starting("B2")
+    works.share = share
+    with pytest.raises(LaunchError, match="without progress not ready: B1, B2"):
+        await wait(idle, works)
+    assert trio.current_time() - begun == pytest.approx(times * START_SECONDS, abs=1.5)
+
+
+def test_a_process_has_worked() -> None:
+    child = ChildProcess("B1", Path(), (), 0, None, RestartPolicy(), lambda *_: None, print)
+    assert child.worked_seconds() == 0
+    begun = time.process_time()
+    while time.process_time() < begun + 0.02:
+        pass
+    child._process = cast(trio.Process, SimpleNamespace(pid=os.getpid()))
+    assert 0 < child.worked_seconds() <= time.process_time() + 0.02
 
 
 def test_rows_that_take_long_are_counted() -> None:
