@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 FIXTURES = {
-    *("gateway_network", "issuer", "network", "two_brokers"),
+    *("figure4", "gateway_network", "issuer", "network", "two_brokers"),
     *("postgres", "saxon", "saxon_results", "spark"),
 }
 # What runs processes, Spark, browsers or simulations; with "/" behind it a folder.

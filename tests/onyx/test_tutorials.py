@@ -1,18 +1,11 @@
-"""The tutorials, run as they stand: files written, commands typed, what comes out compared.
+"""The tutorials, run as they stand (pages.py).
 
-Of a page (``docs/tutorials/*.md``) a fenced block with a title is a file, and a block ``console``
-is commands behind ``$`` with what they print, standard output and error in either order.  A command
-must succeed unless ``echo $?`` behind it says otherwise.  Ids and ports are other ones each time:
-an id of the page stands for the one that came when it was first shown.  A line ``…`` is any lines,
-within a line any characters.  Where the reference data is, the pages' profiles get it as well.
-"""
+Where the reference data is, their profiles get it as well."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,72 +13,13 @@ from lxml import etree
 
 from overlay.topology import Topology, parse_topology
 from tests.onyx.networks import small_topology
+from tests.onyx.pages import ROOT, Page, blocks
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 REAL = ROOT.parent / "shared" / "data"
-
-FENCE = re.compile(r'^```(\w+)(?: title="([^"\n]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-VARIABLE = re.compile(r"(\b[sp]\d+-[a-z0-9]{8}\b|127\.0\.0\.1:\d+|^…\n|…)", re.MULTILINE)
-
-
-@dataclass
-class Page:
-    """A page that is followed in the current directory; ``ids`` are its ids and the real ones."""
-
-    text: str
-    ids: dict[str, str] = field(default_factory=dict)
-
-    def follow(self, shell: Shell) -> None:
-        for kind, title, text in FENCE.findall(self.text):
-            if title:
-                write(Path(title), text)
-            elif kind == "console":
-                self.type_all(shell, COMMAND.findall(text))
-
-    def type_all(self, shell: Shell, commands: list[tuple[str, str]]) -> None:
-        """Commands, each with what the page shows of it."""
-        for number, (command, shown) in enumerate(commands):
-            program, *words = shlex.split(command)
-            if program == "echo":
-                continue
-            assert program == "onyx", command
-            code = shell.run(*(self.ids.get(word, word) for word in words))
-            after = commands[number + 1 : number + 2]
-            expected = int(after[0][1]) if after and after[0][0] == "echo $?" else 0
-            assert code == expected, f"{command}\n{shell.err}"
-            assert self.is_shown(shown, shell.out, shell.err), (
-                f"{command} printed\n{shell.out}{shell.err}but the page shows\n{shown}"
-            )
-
-    def is_shown(self, shown: str, out: str, err: str) -> bool:
-        """Whether a page that says ``shown`` is right; its new ids are known afterwards."""
-        names: dict[str, str] = {}
-        pattern = "".join(self._as_pattern(part, names) for part in VARIABLE.split(shown))
-        for printed in (out + err, err + out):
-            if found := re.fullmatch(pattern, printed):
-                self.ids |= {name: found[group] for name, group in names.items()}
-                return True
-        return False
-
-    def _as_pattern(self, part: str, names: dict[str, str]) -> str:
-        """A piece of what is shown; ``names`` are the groups of ids that are shown first here."""
-        if part == "…\n":
-            return r"(?:.*\n)*"
-        if part == "…":
-            return ".*"
-        if part.startswith("127.0.0.1:"):
-            return r"127\.0\.0\.1:\d+"
-        if not VARIABLE.fullmatch(part) or part in self.ids:
-            return re.escape(self.ids.get(part, part))
-        if part in names:
-            return f"(?P={names[part]})"
-        names[part] = f"id{len(names)}"
-        return f"(?P<{names[part]}>{part[0]}\\d+-[a-z0-9]{{8}})"
 
 
 @pytest.fixture
@@ -105,7 +39,7 @@ def test_a_tutorial_is_right(file: Path, newcomer: Shell) -> None:
 
 
 def test_the_network_of_the_tutorials_is_the_one_of_the_tests(tmp_path: Path) -> None:
-    (_, _, text), *_ = FENCE.findall((ROOT / "docs" / "tutorials" / "index.md").read_text())
+    text = blocks((ROOT / "docs" / "tutorials" / "index.md").read_text())[0].text
 
     def shape(topology: Topology) -> tuple[object, ...]:
         brokers = [(broker.id, broker.place) for broker in topology.brokers]
@@ -184,9 +118,9 @@ REAL_MESSAGES = (
 def test_the_profile_of_a_tutorial_gets_what_it_asks_for_of_real_messages(
     real: RealMessages, newcomer: Shell
 ) -> None:
-    for _, title, text in FENCE.findall((ROOT / f"docs/tutorials/{real.page}.md").read_text()):
-        if title:
-            write(Path(title), text)
+    for block in blocks((ROOT / f"docs/tutorials/{real.page}.md").read_text()):
+        if block.title:
+            write(Path(block.title), block.text)
     (source,) = newcomer.lines("source", "register", "--location", "10,0")
     add = ("profile", "add", real.profile, "--user", f"real-{real.page}", "--location", "30,0")
     (profile,) = newcomer.lines(*add, "--wait")

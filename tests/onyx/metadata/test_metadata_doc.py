@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from formats.graph.rdf_schema import read_schema
 from formats.graph.syntaxes import GraphSyntax
-from onyx.cli.main import build_parser
 from registration.metadata import provider, rules
 from registration.metadata.change_messages import read_change
 from registration.metadata.documents import DOCUMENT_BYTES_MAX
@@ -40,13 +38,6 @@ def test_the_example_prints_what_is_said(
     with closing(sqlite3.connect("l1.onyx")) as tables:
         (query,) = BLOCKS["sql"]
         assert tables.execute(query).fetchall() == [("pirates.uni-passau.de", 92, None)]
-
-
-def test_its_commands_are_there() -> None:
-    (text,) = BLOCKS["console"]
-    parser = build_parser(("metadata",))
-    for line in text.splitlines():
-        parser.parse_args(shlex.split(line)[2:])
 
 
 def test_the_grammar_is_that_of_the_code() -> None:

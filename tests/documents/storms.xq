@@ -1,0 +1,1 @@
+/alert[info/event = "Storm"]
