@@ -26,6 +26,7 @@ from registration.spark.backtest_job import (
 )
 from registration.spark.input_files import FORMATS, are_small
 from registration.spark.inputs import read_profiles
+from registration.spark.profile_lines import KEYS_HELP
 from registration.spark.progress import Told, steps_of
 from registration.spark.session import Session
 from yfilter.graph.graph_query import is_graph_query
@@ -39,6 +40,8 @@ with a column message (name and time are used where they are there). For each pr
 how many messages it matches, what comes out, bytes a day, and the load that it would
 put on the network: messages that satisfy its routing query, and with --plan and
 --topology those that would come to its host broker for its sake only.
+
+{KEYS_HELP}
 
 With --weights a whole population is replayed and only its loads are written, which
 onyx plan make --weights reads: profiles count by what is delivered to them.

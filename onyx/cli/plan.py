@@ -53,6 +53,7 @@ from registration.planning.planner import (
 from registration.spark.input_files import FORMATS, are_small
 from registration.spark.plan_job import SAMPLES_MAX, PlanJob, PlanResult, run_plan_job
 from registration.spark.population import RefusedProfile
+from registration.spark.profile_lines import KEYS_HELP
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx plan apply | auto | pause | resume | abort``: profiles move to where a plan has them.
@@ -637,8 +638,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def _add_make(subverbs: Subparsers) -> None:
     takes = {
-        "profiles PROFILES...": "text with a profile a line, .xq or .rq files, .jsonl as from onyx "
-        "profile export, or Parquet with columns profile and text",
+        "profiles PROFILES...": "text with a profile a line, .xq or .rq files, .jsonl, or "
+        "Parquet with columns profile and text",
         f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
         "--out DIR!": None,
         "--assignment PATH": "where the Parquet goes (default: into DIR)",
@@ -662,7 +663,7 @@ def _add_make(subverbs: Subparsers) -> None:
         details="Writes into the directory of --out: plan.json (the rules), assignment.parquet\n"
         "(profile, partition, pattern, broker), report.html, and its pictures as SVG.\n"
         "Texts that are no profiles are left out, counted and listed.\n\n"
-        f"{SMALL_HELP}\n{SPARK_HELP}",
+        f"{KEYS_HELP}\n\n{SMALL_HELP}\n{SPARK_HELP}",
         examples=MAKE_EXAMPLES,
     )
     add_spark_arguments(parser)

@@ -28,8 +28,8 @@ from onyx.cli.asking import (
 )
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
-    DETAILS,
     FILE_OF_MANY,
+    MANY_DETAILS,
     RESUME_DETAILS,
     STRICT_HELP,
     add_many,
@@ -522,9 +522,9 @@ When the new text is refused the old one stays in force.
 {REFUSED_DETAILS}
 {WARNED_DETAILS}
 
-A FILE alone changes many profiles: named .jsonl, with an object a line, the id
-as profile, and the text; or any with --lines, with an id and a text a line. To do it
-again changes nothing."""
+A FILE alone changes many profiles: it is named .jsonl, or with --lines has an id and a text
+a line. To do it again changes nothing.
+{MANY_DETAILS}"""
 ADDED = {
     "--resume KEY": "go on with a file that was cut off",
     **TEXTS,
@@ -552,7 +552,9 @@ def add_parser(subparsers: Subparsers) -> None:
         takes=FILE_OF_MANY | ADDED | wait(WAIT_HELP) | {"--strict": STRICT_HELP},
         but=("text", "policy"),
         details="Each file is one profile; - is standard input. Prints its id.\n"
-        f"{REFUSED_DETAILS}\n{WARNED_DETAILS}\n\n{DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
+        f"{REFUSED_DETAILS}\n{WARNED_DETAILS}\n\n"
+        "A FILE named .jsonl, or any with --lines, has a profile a line.\n"
+        f"{MANY_DETAILS}\n{RESUME_DETAILS}\n\n{POLICY_DETAILS}",
         examples=ADD_EXAMPLES,
     )
     add_policy_arguments(add)
@@ -590,8 +592,8 @@ def add_parser(subparsers: Subparsers) -> None:
         *(subverbs, "remove", "remove profiles", run_remove),
         {"profiles ID|FILE...": None, **FILE_OF_MANY, **wait(GONE_HELP)},
         details="Results that were not delivered yet are gone with the profile. A FILE named\n"
-        ".jsonl, or any with --lines, names many profiles: an object a line with its id as\n"
-        "profile, or an id a line.",
+        ".jsonl, or any with --lines, names many profiles.\n"
+        f"{MANY_DETAILS}",
         examples="  onyx profile remove p1 p2\n  onyx profile remove ids.txt --lines",
     )
     add_client_arguments(remove)

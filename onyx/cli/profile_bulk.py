@@ -3,97 +3,63 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
 
-from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from onyx.cli.asking import settings_said
 from onyx.cli.network_option import registration_address
 from onyx.cli.source_publish import Progress
-from onyx.cli.values import counted, print_json, read_text, say
+from onyx.cli.values import counted, print_json, read_input, say
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
-from overlay.settings import Degrees, ProfileSettings, settings_of
-from overlay.unfit import in_words
+from overlay.settings import ProfileSettings, settings_of
+from registration.spark.profile_lines import (
+    KEYS_HELP,
+    ProfileLine,
+    has_objects,
+    numbered,
+    read_object,
+)
 from yfilter.errors import ProfileRefused
 from yfilter.matcher import check_profile
 
-# -------------------------------------------------------------------------------------------------
-# Files of many profiles: one a line, or a JSON object a line.
-#
-# ``.jsonl``  an object a line, as ``onyx profile export`` writes: ``text`` and, where they are
-#             there, ``user``, ``location`` and ``near``; ``profile`` is the id where profiles are
-#             changed
-# ``--lines`` the text of a profile a line, or an id a line, or, where profiles are changed, an id
-#             and the text behind it; empty lines are passed over
-
-
-_ID = re.compile("p[0-9]+(-[a-z2-7]+)?")
-
-
-class Line(ProfileSettings, Struct, frozen=True):
-    """What a line of a file says, the ``number``-th."""
-
-    number: int
-    profile: str = ""
-    text: str = ""
-    user: str | None = None
-    location: Degrees | None = None
+Line: TypeAlias = tuple[int, ProfileLine]
+"""With its number."""
+_CHANGE = re.compile(r"\s*(p[0-9]+(?:-[a-z2-7]+)?)\s+(.*\S)\s*")
 
 
 class BadLines(UserError, code="profiles-refused"):
     """A file has lines that cannot be used."""
 
 
-def is_of_many(name: str, lines: bool) -> bool:
-    """Whether a file holds a profile a line."""
-    return lines or name.endswith(".jsonl")
-
-
-def read_profiles(name: str, skip_bad: bool) -> list[Line]:
-    """The profiles that a file asks for, each with a text that is one; see ``_usable``."""
-    is_json = name.endswith(".jsonl")
-    return _usable(name, partial(_objects if is_json else _lines, name, "text"), _check, skip_bad)
-
-
-def read_changes(name: str, skip_bad: bool) -> list[Line]:
-    """The same with ids, of profiles that are to have these texts."""
-    is_json = name.endswith(".jsonl")
-    read = partial(_objects, name, "profile", "text") if is_json else partial(_changes, name)
-    return _usable(name, read, _check, skip_bad)
-
-
-def read_ids(name: str, skip_bad: bool) -> list[Line]:
-    """The profiles that a file names."""
-    is_json = name.endswith(".jsonl")
-    read = partial(_objects if is_json else _lines, name, "profile")
-    return _usable(name, read, lambda line: None, skip_bad)
-
-
-def _usable(
-    name: str,
-    read: Callable[[], Iterable[Line | str]],
-    check: Callable[[Line], str | None],
-    skip_bad: bool,
-) -> list[Line]:
-    """The lines in which nothing is wrong, after the others were told on standard error; BadLines
-    if there are others, unless ``skip_bad``."""
+def read_lines(name: str, skip_bad: bool, *needed: str) -> list[Line]:
+    """The lines of a file that have what is ``needed``: a text that is a profile, the id of a
+    ``profile``, or both.  Other lines are told on standard error; BadLines if there are any, unless
+    ``skip_bad``."""
+    read = read_object if has_objects(name) else _read_plain
     good: list[Line] = []
     bad = 0
-    for line in read():
-        wrong = line if isinstance(line, str) else check(line)
-        if wrong is not None:
-            bad += 1
-            say(f"{name}: {wrong}")
-        elif isinstance(line, Line):
-            good.append(line)
+    for number, text in numbered(name, read_input(name)):
+        try:
+            line = read(text, *needed)
+            if "text" in needed:
+                check_profile(line.text)
+            good.append((number, line))
+            continue
+        except ValueError as error:
+            wrong = f"line {number}: {error}"
+        except ProfileRefused as refusal:
+            wrong = f"line {number}: in its text, {refusal}"
+            if refusal.line <= 1:
+                refusal.fault = replace(refusal.fault, line=number)
+                wrong = str(refusal)
+        bad += 1
+        say(f"{name}: {wrong}")
     if bad and not skip_bad:
         raise BadLines(
             f"{name}: {counted(bad, 'line')} cannot be used, so nothing was done "
@@ -102,72 +68,24 @@ def _usable(
     return good
 
 
-def _check(line: Line) -> str | None:
-    try:
-        check_profile(line.text)
-    except ProfileRefused as refusal:
-        if refusal.line > 1:
-            return f"line {line.number}: in its text, {refusal}"
-        refusal.fault = replace(refusal.fault, line=line.number)
-        return str(refusal)
-    return None
-
-
-def _lines(name: str, field: str) -> Iterator[Line]:
-    for number, text in _numbered(name):
-        yield Line(number, **{field: text.rstrip()})  # type: ignore[arg-type]
-
-
-def _changes(name: str) -> Iterator[Line | str]:
-    for number, line in _numbered(name):
-        words = line.split(None, 1)
-        if _ID.fullmatch(words[0]) and len(words) > 1:
-            yield Line(number, words[0], words[1].rstrip())
-        else:
-            yield (
-                f"line {number}: this is {line.strip()[:40]!r}; expected the id of a profile and, "
-                "behind a space, its new text: p7 //item"
-            )
-
-
-def _objects(name: str, *needed: str) -> Iterator[Line | str]:
-    for number, text in _numbered(name):
-        try:
-            found = json.loads(text)
-        except ValueError as error:
-            yield f"line {number}: this is no JSON: {error}"
-            continue
-        yield _line_of(number, found, needed)
-
-
-def _line_of(number: int, found: object, needed: Sequence[str]) -> Line | str:
-    if not isinstance(found, dict):
-        return f"line {number}: expected an object, as onyx profile export writes"
-    said = {name: value for name, value in found.items() if value is not None}
-    for field in needed:
-        said.setdefault(field, None)
-    try:
-        return convert({**said, "number": number}, Line)
-    except ValidationError as error:
-        fault = in_words(Line, error, said)
-        hint = "; expected [latitude, longitude]" if fault.where.startswith("location") else ""
-        return f"line {number}: {fault.reason}{hint}"
-
-
-def _numbered(name: str) -> Iterator[tuple[int, str]]:
-    """Lines that are not empty, with their numbers."""
-    for number, line in enumerate(read_text(name).split("\n"), 1):
-        if line.strip():
-            yield number, line
+def _read_plain(text: str, *needed: str) -> ProfileLine:
+    """A text or an id, or an id and a text; see ``read_object``."""
+    if len(needed) == 1:
+        return ProfileLine(**{needed[0]: text.rstrip()})  # type: ignore[arg-type]
+    if (found := _CHANGE.fullmatch(text)) is None:
+        raise ValueError(
+            f"this is {text.strip()[:40]!r}; expected the id of a profile and, behind a space, its "
+            "new text: p7 //item"
+        )
+    return ProfileLine(profile=found[1], text=found[2])
 
 
 _T = TypeVar("_T")
 
-DETAILS = """\
-A FILE named .jsonl, or any with --lines, holds many profiles: an object a line, as onyx
-profile export writes, or one a line. All lines are checked before anything is done: a
-wrong one is told with its line and column, and nothing is done, or it is left out with
---skip-bad."""
+MANY_DETAILS = f"""\
+{KEYS_HELP}
+All lines are checked before anything is done: where one is wrong nothing is done, or it is
+left out with --skip-bad."""
 STRICT_HELP = "exit code 65 for a warning, too; what is warned of is in force all the same"
 RESUME_DETAILS = """\
 What is cut off can be done again with --resume and the key that is told at the beginning: what was
@@ -183,7 +101,7 @@ FILE_OF_MANY = {
 def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
     """The file of many profiles that is meant, None if each argument is one; UsageError if it is
     not alone."""
-    many = [name for name in names if is_of_many(name, arguments.lines)]
+    many = [name for name in names if arguments.lines or has_objects(name)]
     if not many:
         if arguments.skip_bad:
             raise UsageError("--skip-bad is for a file of many profiles (--lines or .jsonl)")
@@ -195,14 +113,14 @@ def the_file(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
 
 async def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> int:
     """``onyx profile add FILE``."""
-    lines = read_profiles(name, arguments.skip_bad)
+    lines = read_lines(name, arguments.skip_bad, "text")
     said = settings_said(arguments, ProfileSettings)
     profiles = [
         NewProfile(
             *(line.text, line.user, line.location or arguments.location),
             **(settings_of(line, ProfileSettings) | said),
         )
-        for line in lines
+        for _, line in lines
     ]
     key = arguments.resume or uuid.uuid4().hex
     say(f"adding {name}; if it is cut off: --resume {key}")
@@ -221,8 +139,8 @@ async def add_many(arguments: argparse.Namespace, name: str, user_name: str) -> 
 
 async def update_many(arguments: argparse.Namespace, name: str) -> int:
     """``onyx profile update FILE``."""
-    lines = read_changes(name, arguments.skip_bad)
-    changes = [(line.profile, line.text) for line in lines]
+    lines = read_lines(name, arguments.skip_bad, "profile", "text")
+    changes = [(line.profile, line.text) for _, line in lines]
 
     def batches(user: User) -> ProfileBatches[tuple[str, str]]:
         return user.update_profiles(
@@ -234,8 +152,8 @@ async def update_many(arguments: argparse.Namespace, name: str) -> int:
 
 async def remove_many(arguments: argparse.Namespace, name: str) -> int:
     """``onyx profile remove FILE``."""
-    lines = read_ids(name, arguments.skip_bad)
-    ids = [line.profile for line in lines]
+    lines = read_lines(name, arguments.skip_bad, "profile")
+    ids = [line.profile for _, line in lines]
 
     def batches(user: User) -> ProfileBatches[str]:
         return user.remove_profiles(ids, wait=arguments.wait, timeout_seconds=arguments.timeout)
@@ -259,9 +177,9 @@ async def _run(
             async for batch in batches(user):
                 ids = [profile for profile in batch.ids if profile]
                 for place, why in batch.refused.items():
-                    say(f"{name}: line {lines[place].number}: {why}")
+                    say(f"{name}: line {lines[place][0]}: {why}")
                 for place, profile in enumerate(batch.ids, batch.first):
-                    number, warnings = lines[place].number, batch.warnings.get(place, ())
+                    number, warnings = lines[place][0], batch.warnings.get(place, ())
                     for warning in warnings:
                         say(f"{name}: line {number}: warning: {warning}")
                     if arguments.json:

@@ -6,8 +6,7 @@ profiles       what it holds
 ``lines``      text, a profile a line; ``.gz`` as well.  Ids are line numbers of a kind: stable for
                the same files
 ``files``      ``.xq`` or ``.rq`` files, a profile each; the id is the file's name
-``jsonl``      an object a line, as ``onyx profile export`` writes: ``text``, and where they are
-               there ``profile``, else a number of the line, and ``near``
+``jsonl``      an object a line (profile_lines.py); without an id, that is a number of the line
 ``parquet``    the columns ``profile`` and ``text``, and ``near`` if it is there
 =============  ===================================================================================
 
@@ -22,18 +21,16 @@ the functions of Spark's workers run here then, over ``Rows`` in place of a fram
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module, util
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, TypeAlias
 
 from overlay.archive_file import files_of, is_archive, unnoted
 from registration.spark.archive_files import ARCHIVED_SCHEMA, Note, batches_of
 from registration.spark.archived_message import ARCHIVED
 from registration.spark.arrow_types import batch_of
+from registration.spark.profile_lines import OBJECT_SUFFIXES, numbered, read_object, unpacked
 from registration.spark.progress import Run
 from registration.spark.session import Batch, UnreadableData
 
@@ -43,8 +40,7 @@ _FORMAT_OF_SUFFIX = {
     ".xquery": "files",
     ".rq": "files",
     ".sparql": "files",
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
+    **dict.fromkeys(OBJECT_SUFFIXES, "jsonl"),
     ".parquet": "parquet",
 }
 MESSAGE_SUFFIXES = ("xml", "rdf", "rss", "ttl", "trig", "nt", "nq", "jsonld")
@@ -52,6 +48,7 @@ SMALL_BYTES = 8 * 1024 * 1024  # of all messages; packed ones count as they are
 SMALL_PROFILES_BYTES = 1024 * 1024
 
 PROFILES_SCHEMA = "profile string, text string, load double"
+_Row: TypeAlias = tuple[str, str, float]
 _BATCH_ROWS = 1024
 _OF_SPARK = "*?[]{}:"
 
@@ -123,11 +120,11 @@ def profile_format(path: str) -> str:
     """By the suffix, or the one suffix of the files in a directory."""
     if holds(path, ".parquet"):
         return "parquet"
-    if Path(path).is_dir():
-        suffixes = {entry.suffix for entry in Path(path).iterdir() if entry.is_file()}
-        known = {_FORMAT_OF_SUFFIX.get(suffix, "lines") for suffix in suffixes}
-        return known.pop() if len(known) == 1 else "lines"
-    return _FORMAT_OF_SUFFIX.get(Path(path.removesuffix(".gz")).suffix, "lines")
+    where = Path(path)
+    files = [file for file in where.iterdir() if file.is_file()] if where.is_dir() else [where]
+    suffixes = {Path(file.name.removesuffix(".gz")).suffix for file in files}
+    known = {_FORMAT_OF_SUFFIX.get(suffix, "lines") for suffix in suffixes}
+    return known.pop() if len(known) == 1 else "lines"
 
 
 def holds(path: str, suffix: str) -> bool:
@@ -140,22 +137,14 @@ def holds(path: str, suffix: str) -> bool:
 # -- profiles
 
 
-class _Line(msgspec.Struct):
-    text: str
-    profile: str | None = None
-    near: bool | None = None
-    load: float = 1.0
-
-
 def small_profiles(paths: Sequence[str], kind: str) -> Rows:
     """PROFILES_SCHEMA of files of one kind; UnreadableData."""
     if kind == "parquet":
-        lines = [line for path in paths for line in _parquet_profiles(path)]
+        rows = [row for path in paths for row in _parquet_rows(path)]
     else:
         files = [file for path in paths for file in _files(Path(path))]
-        lines = list(_file_profiles(files) if kind == "files" else _line_profiles(files, kind))
-    kept = [(line.profile, line.text, line.load) for line in lines if not line.near]
-    return Rows([batch_of(PROFILES_SCHEMA, list(zip(*kept, strict=True)) or ((), (), ()))])
+        rows = list(_file_rows(files) if kind == "files" else _line_rows(files, kind))
+    return Rows([batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)) or ((), (), ()))])
 
 
 def small_weighted(profiles: Rows, path: str) -> Rows:
@@ -166,47 +155,51 @@ def small_weighted(profiles: Rows, path: str) -> Rows:
     return Rows([batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)) or ((), (), ()))])
 
 
-def _file_profiles(files: Sequence[Path]) -> Iterator[_Line]:
+def _file_rows(files: Sequence[Path]) -> Iterator[_Row]:
     for file in files:
-        yield _Line(_text(file), file.name)
+        yield file.name, unpacked(str(file), _read(file)), 1.0
 
 
-def _line_profiles(files: Sequence[Path], kind: str) -> Iterator[_Line]:
-    before = 0
+def _line_rows(files: Sequence[Path], kind: str) -> Iterator[_Row]:
+    before = number = 0
     for file in files:
-        for number, text in enumerate(_text(file).split("\n")):
-            before += 1
-            if not text.strip():
-                continue
-            line = _Line(text.strip()) if kind == "lines" else _read_line(text, file, number)
-            line.profile = line.profile or str(before - 1)
-            yield line
+        before += number
+        number = 0
+        for number, text in numbered(str(file), _read(file)):
+            usual = str(before + number - 1)
+            if kind == "lines":
+                yield usual, text.strip(), 1.0
+            elif (row := row_of(text, f"{file}: line {number}", usual)) is not None:
+                yield row
 
 
-def _read_line(text: str, file: Path, number: int) -> _Line:
+def row_of(text: str, where: str, usual: str) -> _Row | None:
+    """Of an object, by its id or the ``usual`` one; None: it insists on its place.
+    UnreadableData."""
     try:
-        return msgspec.json.decode(text, type=_Line)
-    except msgspec.DecodeError as error:
-        raise UnreadableData(f"{file}: line {number + 1}: {error}") from None
+        line = read_object(text, "text")
+    except ValueError as error:
+        raise UnreadableData(f"{where}: {error}") from None
+    return None if line.near else (line.profile or usual, line.text, line.load)
 
 
-def _text(file: Path) -> str:
+def _read(file: Path) -> bytes:
     try:
-        data = file.read_bytes()
-        return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+        return file.read_bytes()
     except FileNotFoundError:
         raise UnreadableData(f"{file}: there is no such file or directory") from None
-    except (OSError, EOFError, ValueError) as error:
+    except OSError as error:
         raise UnreadableData(f"{file}: cannot be read: {error}") from None
 
 
-def _parquet_profiles(path: str) -> Iterator[_Line]:
+def _parquet_rows(path: str) -> Iterator[_Row]:
     table = parquet_table(path, "profile", "text")
     columns = {name: table[name].to_pylist() for name in table.column_names}
     for number in range(table.num_rows):
         near, load = (columns[n][number] if n in columns else None for n in ("near", "load"))
-        load = 1.0 if load is None else float(load)
-        yield _Line(columns["text"][number] or "", str(columns["profile"][number]), near, load)
+        if not near:
+            load = 1.0 if load is None else float(load)
+            yield str(columns["profile"][number]), columns["text"][number] or "", load
 
 
 def parquet_table(path: str, *needed: str) -> Any:

@@ -7,6 +7,7 @@ finds ``format("onyx")`` by its name, and the query has options of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -21,12 +22,15 @@ from registration.spark.archive_files import (
     batch_of_rows,
 )
 from registration.spark.archived_message import ARCHIVED
+from registration.spark.arrow_types import batch_of
 from registration.spark.input_files import (
     MESSAGE_SUFFIXES,
+    PROFILES_SCHEMA,
     Rows,
     check_columns,
     holds,
     profile_format,
+    row_of,
     small_messages,
     small_profiles,
     small_weighted,
@@ -163,15 +167,9 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
     if kind == "parquet":
         return _checked(lambda: session.read.parquet(*paths), name)
     if kind == "jsonl":
-        kinds = "profile string, text string, near boolean"
-        found = _checked(lambda: session.read.schema(kinds).json(paths), name)
-        wrong = functions.lit(f"UnreadableData: {name}: a line is no object with a text")
-        number = functions.monotonically_increasing_id().cast("string")
-        return found.select(
-            functions.coalesce("profile", number).alias("profile"),
-            functions.coalesce("text", functions.raise_error(wrong)).alias("text"),
-            "near",
-        )
+        lines = _checked(lambda: session.read.text(paths), name)
+        number = functions.monotonically_increasing_id()
+        return lines.select("value", number).mapInArrow(partial(_rows_of, name), PROFILES_SCHEMA)
     whole = kind == "files"
     text = _checked(lambda: session.read.text(paths, wholetext=whole), name)
     if whole:
@@ -182,6 +180,21 @@ def _read(session: Session, paths: list[str], kind: str) -> Frame:
         functions.trim("value").alias("text"),
     )
     return lines.where(functions.col("text") != "")
+
+
+def _rows_of(name: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Of lines with the places that Spark gives them, which are those of a file only as long as
+    one task reads all of it: a wrong line is told with its beginning."""
+    for batch in batches:
+        lines = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        found = (
+            row_of(text, f"{name}: the line {text[:60]!r}", str(number))
+            for text, number in lines
+            if text.strip()
+        )
+        rows = [row for row in found if row is not None]
+        if rows:
+            yield batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)))
 
 
 def _read_archive(session: Session, path: str, note: Note) -> Frame:

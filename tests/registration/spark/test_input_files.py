@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from onyx.cli.profile_bulk import BadLines, read_lines
 from registration.spark.input_files import SMALL_BYTES, are_small
 from registration.spark.inputs import read_messages, read_profiles
 from registration.spark.population import RefusedProfile, SmallPopulation
+from registration.spark.progress import steps_of
 from registration.spark.session import UnreadableData
 
 GRAPH = "<u:a> a <u:b> ."
@@ -72,12 +75,50 @@ def test_profiles(spark: Any, tmp_path: Path) -> None:
         assert sorted(read_profiles(None, [path]).collect()) == sorted(on_spark), path
 
 
-@pytest.mark.parametrize("text", ['{"text": 1}', "{", "[]", '{"text": "//a", "near": 7}'])
-def test_a_line_that_is_wrong_is_named(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "many.jsonl"
-    file.write_text('{"text": "//a"}\n' + text)
-    with pytest.raises(UnreadableData, match=r"many\.jsonl: line 2: "):
-        read_profiles(None, [str(file)])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"text": 1}', "'text' must be a string, not 1"),
+        ("{", "this is no JSON: Input data was truncated"),
+        ("[]", "expected an object, as onyx profile export writes"),
+        ('{"profile": "p1", "text": null}', "'text' is not given"),
+        ('{"text": "//a", "near": 7}', "'near' must be true or false, not 7"),
+        ('{"text": "//a", "load": -1}', "'load' must be a number of at least 0"),
+        ('{"text": "//a", "location": [91, 0]}', "'location'[0] must be a number from -90 to 90"),
+        ('{"txt": "//a"}', "there is no 'txt'; did you mean \"text\"?; there are text, profile, "),
+    ],
+)
+def test_a_wrong_line_is_told_alike_by_all_commands(
+    spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, why: str
+) -> None:
+    file = str(tmp_path / "many.jsonl")
+    Path(file).write_text('{"text": "//a"}\n' + text)
+    with pytest.raises(UnreadableData) as told:
+        read_profiles(None, [file])
+    assert str(told.value).startswith(f"{file}: line 2: {why}")
+    with pytest.raises(BadLines):
+        read_lines(file, False, "text")
+    assert capsys.readouterr().err == f"onyx: {told.value}\n"
+    with pytest.raises(UnreadableData) as on_spark, steps_of(spark):
+        read_profiles(spark, [file]).collect()
+    assert (
+        str(on_spark.value) == f"{file}: the line {text!r}: {told.value.reason.split(': ', 2)[2]}"
+    )
+
+
+def test_all_commands_read_the_same_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    exported = {"profile": "p7", "user": "ada", "host": "B1", "near": False, "text": "//a"}
+    text = "\ufeff" + json.dumps(exported) + '\n\n{"text": "//b", "user": null, "load": 2}\r\n'
+    file = tmp_path / "many.jsonl.gz"
+    file.write_bytes(gzip.compress(text.encode()))
+    lines = read_lines(str(file), False, "text")
+    assert [(number, line.text) for number, line in lines] == [(1, "//a"), (3, "//b")]
+    assert read_profiles(None, [str(file)]).collect() == [("p7", "//a", 1.0), ("2", "//b", 2.0)]
+    (changed,) = read_lines(str(file), True, "profile", "text")
+    assert changed[1].profile == "p7"
+    assert "line 3: 'profile' is not given" in capsys.readouterr().err
 
 
 def test_what_is_no_profile_is_left_out_and_told(tmp_path: Path) -> None:
