@@ -38,7 +38,7 @@ from overlay.archive_file import A_TIME, time_said
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
-from overlay.unfit import in_words
+from overlay.unfit import did_you_mean, in_words
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
@@ -63,6 +63,22 @@ class Operation:
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gives: type[Answer] | None = None
 
+    async def answered(self, call: Call) -> Response:
+        """RequestFailed for a name in the query or in the JSON body that the operation has not."""
+        check_names("the query", call.request.query_params, self.query)
+        if self.media_type in ("", "application/json"):
+            check_names("the body", call.said, self.body)
+        return await self.answer(call)
+
+
+def check_names(place: str, said: Collection[str], known: Collection[str]) -> None:
+    """RequestFailed with the first name that is not ``known``."""
+    for name in sorted(set(said) - set(known)):
+        there = ", ".join(known) or "none"
+        reason = f"{place} has {name!r}{did_you_mean(name, known)}; it may have: {there}"
+        fault = Fault("bad-argument", reason, there, where=name)
+        raise RequestFailed(fault.code, reason, fault)
+
 
 # -------------------------------------------------------------------------------------------------
 # Verbs with a route, out of their table (overlay/verbs.py).
@@ -79,7 +95,6 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
 
     async def answer(call: Call) -> Response:
         said = call.said if takes_body else dict(call.request.query_params)
-        check_names(said, schemas)
         asked = call.asked(kind, said, strict=takes_body)
         found: Answer = await call.session.client.ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
@@ -95,12 +110,6 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
         answers={204: "it is done"} if method == "DELETE" else {200: gives},
         gives=None if method == "DELETE" else kind.answer,
     )
-
-
-def check_names(said: Collection[str], known: Collection[str]) -> None:
-    """No argument is one that there is not."""
-    if unknown := sorted(set(said) - set(known)):
-        raise bad_argument(unknown[0], f"some of {', '.join(known) or 'nothing'}")
 
 
 def argument_schema(hint: Any) -> dict[str, Any]:
@@ -130,7 +139,6 @@ def question_operation(kind: type[Question[Any]]) -> Operation:
 
     async def answer(call: Call) -> Response:
         given = dict(call.said if changes else call.request.query_params)
-        check_names(given, schemas)
         given |= {name: _encoded(given[name]) for name in documents & given.keys()}
         try:
             question = msgspec.convert(given, kind, strict=changes, builtin_types=(bytes,))
@@ -274,6 +282,7 @@ REFUSAL = {
 }
 _SCHEMAS: dict[str, dict[str, Any]] = {
     "wait": {"type": "boolean"},
+    "timeout": {"type": "number"},
     "schema": {"type": ["string", "null"]},
     "policy": {"type": "object"},
     **{name: {"type": "integer"} for name in DeliveryPolicy.__struct_fields__[1:]},
@@ -338,6 +347,7 @@ def _described(operation: Operation) -> dict[str, Any]:
                     for name, said in operation.body.items()
                 },
                 "required": list(operation.required),
+                "additionalProperties": False,
             }
         described["requestBody"] = {
             "required": bool(operation.required) or media_type != "application/json",
@@ -501,7 +511,6 @@ _CHANGES = {
 
 async def update_source(call: Call) -> Response:
     said = call.said
-    check_names(said, _CHANGES)
     if not said:
         reason = f"nothing to change: expected some of {', '.join(_CHANGES)}"
         raise RequestFailed("bad-argument", reason)
@@ -828,6 +837,7 @@ OPERATIONS = (
             **{name: _said(schema) for name, schema in _OF_PROFILE.items()},
             "key": "the same again finds the one that there is",
             "wait": "true (the default): until it is live",
+            "timeout": "seconds that it waits (default: until it is live)",
             "policy": "how what waits is kept, as /v1/profiles/{profile}/policy has it",
         },
         schemas=_OF_PROFILE,

@@ -34,7 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from onyx.background import background_tasks
 from onyx.beside import heed, tell_ready
 from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
-from onyx.gateway.api import OPERATIONS, status_of
+from onyx.gateway.api import OPERATIONS, Operation, status_of
 from onyx.gateway.call import Call, Gateway, json_of
 from onyx.gateway.http_door import HttpRequest, serve
 from onyx.gateway.map_feed import MapFeed
@@ -605,7 +605,7 @@ def application(gateway: Gateway) -> ASGIApp:
         return _render(templates, request, "sign_in.html", 200)
 
     routes = [
-        *(_api_route(gateway, each.route, each.answer) for each in OPERATIONS),
+        *(_api_route(gateway, each) for each in OPERATIONS),
         *(page(path, of) for path, of in PAGES.items()),
         Route("/parts/trace", trace, methods=["POST"]),
         Route("/sign-in", show_sign_in),
@@ -632,13 +632,11 @@ def application(gateway: Gateway) -> ASGIApp:
     )
 
 
-def _api_route(
-    gateway: Gateway, route: str, answer: Callable[[Call], Awaitable[Response]]
-) -> Route:
+def _api_route(gateway: Gateway, operation: Operation) -> Route:
     async def endpoint(request: Request) -> Response:
-        return await _answered(gateway, request, answer)
+        return await _answered(gateway, request, operation.answered)
 
-    method, path = route.split()
+    method, path = operation.route.split()
     return Route(path, endpoint, methods=[method])
 
 

@@ -15,6 +15,7 @@ import pytest
 import trio
 
 from onyx import DataSource
+from onyx.gateway.api import OPERATIONS, Operation
 from tests.onyx.gateway.browsing import Answer, Client
 from tests.onyx.networks import RunningProcess
 
@@ -137,11 +138,23 @@ def test_a_wrong_argument_is_named_with_what_was_expected(client: Client) -> Non
     answer = client.ask("POST", "/v1/access/grant", rule)
     assert (answer.status, answer.said["where"]) == (400, "role")
     assert answer.said["expected"].startswith("publish, subscribe")
-    unknown = client.ask("POST", "/v1/access/grant", {**rule, "role": "own", "until": 3})
-    assert (unknown.status, unknown.said["reason"]) == (
-        400,
-        "'until': expected some of principal, role, scope",
+    unknown = client.ask("POST", "/v1/access/grant", {**rule, "scop": "own"})
+    assert (unknown.status, unknown.said["where"], unknown.said["reason"]) == (
+        *(400, "scop"),
+        "the body has 'scop'; did you mean \"scope\"?; it may have: principal, role, scope",
     )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.route)
+def test_a_name_that_an_operation_has_not_is_refused(client: Client, operation: Operation) -> None:
+    method, path = operation.route.split()
+    path = re.sub(r"\{\w+\}", "x", path)
+    said = [client.ask(method, f"{path}?nonsense=1", "<a/>" if method == "POST" else None)]
+    if operation.media_type in ("", "application/json"):
+        said.append(client.ask(method, path, {"nonsense": 1}))
+    for place, refused in zip(("query", "body"), said, strict=False):
+        assert (refused.status, refused.said["where"]) == (400, "nonsense")
+        assert f"the {place} has 'nonsense'; it may have: " in refused.said["reason"]
 
 
 def test_a_wrong_answer_would_be_found() -> None:
