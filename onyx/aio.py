@@ -4,12 +4,12 @@
 
     from onyx.aio import DataSource, User
 
-    source = await DataSource.register("127.0.0.1:7000", name="weather")
+    source = await DataSource.register("127.0.0.1:7000", name="weather", key="weather")
     async with source:
         print((await source.publish(b"<report/>")).accepted)
 
     async with User("127.0.0.1:7000", "ada") as user:
-        profile = await user.add_profile("//report")
+        profile = await user.add_profile("//report", key="reports")
         async for delivery in user.results(profile.id):
             print(delivery.results)
 

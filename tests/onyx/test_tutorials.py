@@ -36,6 +36,9 @@ def test_a_tutorial_is_right(file: Path, newcomer: Shell) -> None:
     page = Page(file.read_text(encoding="utf-8"))
     page.follow(newcomer)
     assert page.ids or file.stem == "index"
+    for words in (shlex.split(command) for command, _ in COMMAND.findall(page.text)):
+        if words[1:3] in (["source", "register"], ["profile", "add"]):
+            assert newcomer.lines(*words[1:]) == newcomer.lines(*words[1:]), "it is added again"
 
 
 def test_the_network_of_the_tutorials_is_the_one_of_the_tests(tmp_path: Path) -> None:
