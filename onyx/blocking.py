@@ -4,12 +4,12 @@
 
     from onyx.blocking import DataSource, User
 
-    source = DataSource.register("127.0.0.1:7000", name="weather")
+    source = DataSource.register("127.0.0.1:7000", name="weather", key="weather")
     with source:
         print(source.publish(b"<report/>").accepted)
 
     with User("127.0.0.1:7000", "ada") as user:
-        profile = user.add_profile("//report")
+        profile = user.add_profile("//report", key="reports")
         for delivery in user.results(profile.id):
             print(delivery.results)
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
@@ -245,6 +246,8 @@ class BlockingResults:
             self._current = None
         if not self._fetched:
             self._user._ask(self._fetch)
+            if not self._fetched:
+                raise StopIteration
         elif self._done and (self._saying is None or self._saying.done()):
             self._saying = self._user._begin(self._say_soon)
         self._current, delivery = self._fetched.popleft()
@@ -269,7 +272,8 @@ class BlockingResults:
     async def _fetch(self) -> None:
         """Nothing is lost where the wait for it is interrupted: it is there the next time."""
         await self._say()
-        self._fetched.extend(await self._found.next_together(TOGETHER))
+        with suppress(StopAsyncIteration):
+            self._fetched.extend(await self._found.next_together(TOGETHER))
 
     async def _say_soon(self) -> None:
         await anyio.sleep(SAY_SECONDS)

@@ -315,9 +315,12 @@ class User:
         share: bool = False,
         ephemeral: bool = False,
         held: bool = False,
+        once: bool = False,
         positions: Positions | PositionOf | None = None,
     ) -> Results:
-        """The results of profiles, from the first that was not acknowledged yet, without end.
+        """The results of profiles, from the first that was not acknowledged yet, without end; with
+        ``once`` those that wait at the host brokers when it connects; it ends when these brokers
+        have the acknowledgements on disk.
 
         Where none is named, those of all that the user has when it connects.  What one broker hosts
         comes over one connection.
@@ -346,11 +349,14 @@ class User:
             raise UsageError("positions are of profiles that are not shared: leave out one of both")
         if held and (share or ephemeral):
             raise UsageError("what is held is neither shared nor ephemeral: leave out one of both")
+        if once and share:
+            raise UsageError("what waits once is not shared: leave out one of both")
         find = None if profile_ids else partial(self._registration.profiles, self.name)
         return Results(
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
             mode=SHARED * share | EPHEMERAL * ephemeral | HELD * held,
             positions=positions,
+            ends=self.positions if once else None,
         )
 
     async def positions(

@@ -9,7 +9,7 @@ All profiles of a user that a broker hosts share one connection to it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from onyx.errors import NetworkUnreachable, RequestFailed, UsageError, UserError
 from onyx.positions import PositionOf, Positions, load_and_save
 from onyx.registration_client import ASK_AGAIN, RegistrationClient, call, refusals
 from overlay import verbs
-from overlay.answers import ProfileInfo
+from overlay.answers import Position, ProfileInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.frames import SHARED, Contents, Deliveries, contents
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
@@ -42,7 +42,8 @@ InBackground: TypeAlias = Callable[..., None]
 @dataclass(slots=True, eq=False)
 class _Place:
     """Where the results of a profile come from; ``received`` and ``lost``: at hosts of before, and
-    ``shared``, what is known of them where they are shared."""
+    ``shared``, what is known of them where they are shared.  ``given``: the number of the last
+    delivery that was handed out; ``through``: of the last one that is wanted."""
 
     profile: str
     host: str = ""
@@ -51,6 +52,16 @@ class _Place:
     received: int = 0
     lost: int = 0
     shared: Shared | None = None
+    given: int = 0
+    through: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no delivery through ``through`` can come any more."""
+        if self.inbox is None:
+            return False
+        at = self.inbox.attachment
+        return at.last >= self.through and self.given >= min(at.arrived, self.through)
 
 
 class Results:
@@ -71,14 +82,15 @@ class Results:
         find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None,
         mode: int = 0,
         positions: Positions | PositionOf | None = None,
+        ends: Callable[..., Awaitable[Mapping[str, Position]]] | None = None,
     ) -> None:
         """``find``: what to ask for the profiles when it connects, where none is named; ``mode``:
-        of all attachments."""
+        of all attachments; ``ends``: what to ask then for the positions at which it ends."""
         self._mode = mode
         self._load, self._save = load_and_save(positions)
         self._places = self._begun(profile_ids)
         self._known: dict[str, ProfileInfo] = {}  # what was said of them just now
-        self._find = find
+        self._find, self._ends = find, ends
         self._registration = registration
         self._connect_to = connect_to
         self._in_background = in_background
@@ -129,6 +141,9 @@ class Results:
             else:
                 await self._connect_to_host(place)
         self._unconnected.clear()
+        if self._ends is not None and self._places:
+            for name, at in (await self._ends(*self._places)).items():
+                self._places[name].through = at.last if at.gone < at.last else 0
 
     def __aiter__(self) -> Results:
         return self
@@ -140,22 +155,27 @@ class Results:
 
     async def next_together(self, most: int) -> list[tuple[Arrived, Delivery]]:
         """The next delivery with those that have come as well, so many at most, each to be told as
-        ``done`` or ``refused``; of results that are saved it is alone."""
+        ``done`` or ``refused``; of results that are saved, or end, it is alone."""
         first = await self._next()
-        more = () if self._save is not None else self._queue.more(most - 1)
+        is_alone = self._save is not None or self._ends is not None
+        more = () if is_alone else self._queue.more(most - 1)
         return [(each, self._read(each)) for each in (first, *more)]
 
     async def _next(self) -> Arrived:
         """The next deliveries, of any broker."""
         if self._unconnected or self._find is not None:
             await self.connect()
-        while not isinstance(found := await self._queue.next(), Arrived):
+        while self._ends is None or not all(place.is_over for place in self._places.values()):
+            if isinstance(found := await self._queue.next(), Arrived):
+                return found
             await self._follow(found)
-        return found
+        await self.flush()
+        raise StopAsyncIteration
 
     def _read(self, found: Arrived) -> Delivery:
         """The delivery that has come."""
         frame, place = found.frame, self._places[found.inbox.profile]
+        place.given = found.number
         if self._contents is None or self._contents[0] is not frame:
             self._contents = frame, contents(frame.lengths, frame.payload)
         results, limit, media_type = self._contents[1]
@@ -210,7 +230,8 @@ class Results:
 
     def _begun(self, profile_ids: Iterable[str]) -> dict[str, _Place]:
         """Behind the deliveries that their user has done."""
-        return {name: _Place(name, received=self._load(name)) for name in profile_ids}
+        begun = ((name, self._load(name)) for name in profile_ids)
+        return {name: _Place(name, received=at, given=at) for name, at in begun}
 
     async def flush(self) -> None:
         """Return when the host brokers have all acknowledgements on disk."""
@@ -224,7 +245,7 @@ class Results:
             return
         if inbox.ended.code not in MOVED:
             raise self._ended(place, inbox.ended)
-        place.received = inbox.attachment.last  # all of which is taken, or was missed
+        place.received = place.given = inbox.attachment.last  # of which all was given or missed
         place.lost += inbox.lost
         place.inbox = place.connection = None
         failures = 0

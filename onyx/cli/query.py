@@ -205,12 +205,11 @@ def _publishing(arguments: argparse.Namespace, sql: str) -> PublishedRows:
 
 
 def _stand(arguments: argparse.Namespace, plan: QueryPlan, user: str) -> None:
-    from onyx.clients import login_name  # noqa: PLC0415 - clients of networks
-    from onyx.queries.standing import add_standing, standing_profiles  # noqa: PLC0415
+    from onyx.queries.standing import add_standing, standing_profiles  # noqa: PLC0415 - networks
 
     for text, registration in standing_profiles(plan.fragments).items():
         network = _network(arguments, registration)
-        profile = add_standing(network, user or login_name(), text)
+        profile = add_standing(network, user, text)
         facts = {"standing": profile.id, "text": text, "live": profile.live}
         if arguments.json:
             print_json(facts)

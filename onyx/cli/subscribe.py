@@ -20,7 +20,7 @@ from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registr
 from onyx.cli.values import print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.client_values import Delivery
-from onyx.clients import User
+from onyx.clients import User, user_name
 from onyx.data_directory import write_atomically
 from onyx.data_source import FAREWELL_SECONDS
 from onyx.errors import CommandFailed, RequestFailed, UsageError, file_errors
@@ -100,26 +100,33 @@ until somebody subscribes without --ephemeral.
 
 {EXEC_DETAILS}
 
-Runs until it is interrupted, or for --count messages.
+With --once it takes what waits at the host brokers when it connects, and ends, with exit code 0
+if nothing waits, too. What comes meanwhile waits for the next run.
+
+Runs until it is interrupted, for --count messages, or --once.
 {NETWORK_HELP}"""
 
 EXAMPLES = """\
   onyx subscribe p1
   onyx subscribe p1 p2 --directory results/
   onyx subscribe p1 --directory results/ --positions p1.positions
+  onyx subscribe                                all profiles that you have
   onyx subscribe --user ann                     all profiles that ann has
   onyx subscribe p1 --share --directory a/      as often as there is work for
   onyx subscribe p1 --share --exec 'curl -sf --data-binary @- https://shop.example/in'
   onyx subscribe p1 --count 1 --json
+  onyx subscribe --once                         what waits, then end
 """
 
 
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "profiles PROFILE*": "id of a profile",
-        "--user NAME": "all profiles that a user has by now",
+        "--user NAME": "all profiles that a user has by now (default without PROFILE: the user "
+        "of your credentials, or your login name)",
         "--directory DIR": "write each result to a file in DIR",
         "--count N": "end after the results of N messages",
+        "--once": "take what waits by now, then end",
         "--positions FILE": "keep in FILE how far it is; made if it is not there",
         "--share": "divide the results with others who --share",
         "--ephemeral": "keep nothing when nobody subscribes any more: it is lost",
@@ -131,8 +138,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 async def run(arguments: argparse.Namespace) -> None:
-    if bool(arguments.profiles) == (arguments.user is not None):
-        raise UsageError("name profiles, or a user with --user; not both, and not neither")
+    if arguments.profiles and arguments.user is not None:
+        raise UsageError("name profiles, or a user with --user, not both")
     if arguments.exec is not None and (arguments.directory is not None or arguments.json):
         raise UsageError("--exec takes the place of --directory and --json")
     writer = _Writer(arguments.directory, arguments.json, arguments.count)
@@ -147,16 +154,18 @@ async def _subscribe(
     arguments: argparse.Namespace, writer: _Writer, positions: PositionFile | None
 ) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with User(registration_address(arguments), arguments.user or "") as user:
+        where = registration_address(arguments)
+        async with User(where, arguments.user or user_name(where)) as user:
             results = user.results(
                 *arguments.profiles,
                 share=arguments.share,
                 ephemeral=arguments.ephemeral,
+                once=arguments.once,
                 positions=positions,
             )
             await results.connect()
             if not results.profile_ids:
-                what = f"user {arguments.user!r} has no profiles; onyx profile add gives them some"
+                what = f"user {user.name!r} has no profiles; onyx profile add gives them some"
                 raise RequestFailed("unknown-profile", what)
             async with background_tasks(trio.open_nursery()) as nursery:
                 if arguments.exec is None:
@@ -185,8 +194,8 @@ async def _take(results: Results, writer: _Writer, scope: trio.CancelScope) -> N
         is_last = writer.write(delivery)
         results.acknowledge_nowait()
         if is_last:
-            scope.cancel()
-            return
+            break
+    scope.cancel()
 
 
 async def _run(results: Results, arguments: argparse.Namespace, scope: trio.CancelScope) -> None:
@@ -202,8 +211,8 @@ async def _run(results: Results, arguments: argparse.Namespace, scope: trio.Canc
             continue
         left = None if left is None else left - 1
         if left == 0:
-            scope.cancel()
-            return
+            break
+    scope.cancel()
 
 
 class _Writer:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from onyx.blocking import User
+from onyx.clients import user_name
 from onyx.spark.network import Network
 from overlay.answers import ProfileInfo
 from registration.queries.query_plan import Fragment
@@ -35,8 +36,9 @@ def standing_profiles(fragments: Iterable[Fragment]) -> Mapping[str, str]:
 
 
 def add_standing(network: Network, user: str, text: str) -> ProfileInfo:
-    """The user's profile of that text, which is live; to add it again is to find it.
-    ProfileNotAccepted, the network's refusal."""
+    """The user's profile of that text, which is live; to add it again is to find it.  ``user`` "":
+    the user of the credentials, or the login name.  ProfileNotAccepted, the network's refusal."""
     key = f"standing-{sha256(text.encode()).hexdigest()[:16]}"
-    with network.shown(), User(network.registration, user) as client:
+    where = network.registration
+    with network.shown(), User(where, user or user_name(where)) as client:
         return client.add_profile(text, key=key)

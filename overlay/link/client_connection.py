@@ -478,11 +478,10 @@ class ClientConnection:
 
     async def next_delivery(self, inbox: Inbox) -> Arrived:
         """The next one in an inbox's queue; RemoteError with what has ended it."""
-        found = await inbox.queue.next()
-        if isinstance(found, Arrived):
-            return found
-        assert found.ended is not None
-        raise RemoteError(found.ended.code, found.ended.message)
+        while not isinstance(found := await inbox.queue.next(), Arrived):
+            if found.ended is not None:
+                raise RemoteError(found.ended.code, found.ended.message)
+        return found
 
     def acknowledge(self, arrived: Arrived) -> None:
         """Everything up to this delivery is done and need not come again; of a profile that is
@@ -650,6 +649,8 @@ class ClientConnection:
     def _take_delivery(self, connection: int, frame: Deliveries | Detached | Missed) -> None:
         if isinstance(frame, Missed):
             self._subscription.missed(frame)
+            if (inbox := self._inboxes.get(frame.slot)) is not None:
+                inbox.queue.put_news(inbox)
             self._reply(self._subscription.taken())
         elif isinstance(frame, Detached):
             attachment = self._subscription.detached(frame)

@@ -48,17 +48,17 @@ class Inbox:
     def end(self, error: RemoteError) -> None:
         if self.ended is None:
             self.ended = error
-            self.queue.put_ended(self)
+            self.queue.put_news(self)
 
 
 @dataclass(slots=True, eq=False)
 class InboxQueue:
-    """What has arrived in some inboxes, in order; then those that have ended.  ``loop`` is that of
-    whoever waits."""
+    """What has arrived in some inboxes, in order; then those that have ended, or miss something.
+    ``loop`` is that of whoever waits."""
 
     loop: Loop = ANYIO
     _arrived: deque[Arrived] = field(default_factory=deque)
-    _ended: deque[Inbox] = field(default_factory=deque)
+    _news: dict[int, Inbox] = field(default_factory=dict)  # by id
     _changed: Latch | None = None  # as long as somebody waits for it
     _given_at_once: int = 0
 
@@ -67,8 +67,8 @@ class InboxQueue:
         if self._changed is not None:
             self._changed.set()
 
-    def put_ended(self, inbox: Inbox) -> None:
-        self._ended.append(inbox)
+    def put_news(self, inbox: Inbox) -> None:
+        self._news[id(inbox)] = inbox
         if self._changed is not None:
             self._changed.set()
 
@@ -79,10 +79,10 @@ class InboxQueue:
         return numbers
 
     def next_nowait(self) -> Arrived | Inbox | None:
-        """The next arrival, or an inbox that has ended when there is none."""
+        """The next arrival; where there is none an inbox that has ended, or misses something."""
         if self._arrived:
             return self._arrived.popleft()
-        return self._ended.popleft() if self._ended else None
+        return self._news.pop(next(iter(self._news))) if self._news else None
 
     def more(self, most: int) -> list[Arrived]:
         """The next arrivals that are there, so many at most."""
