@@ -9,6 +9,7 @@ import re
 import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Union, get_args
@@ -21,8 +22,8 @@ from starlette.responses import JSONResponse, Response
 from formats.errors import Fault
 from formats.media_types import XML
 from onyx.client_values import Delivery
-from onyx.clients import login_name
-from onyx.errors import RequestFailed, UserError
+from onyx.clients import User, login_name
+from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, Call, token_of
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
@@ -33,7 +34,7 @@ from onyx.network_view import read_statistics
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
-from overlay.answers import Answer, ArchivePage, Profiles, as_shown
+from overlay.answers import Answer, ArchivePage, Position, Profiles, as_shown
 from overlay.archive_file import A_TIME, time_said
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, SourceSettings
@@ -381,11 +382,16 @@ def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
 # so what was on its way when a connection broke comes again, and what they had does not.  Until
 # then it waits in its mailbox: a stream ends after so many deliveries, or a while after the last
 # one, and a browser's EventSource then comes back by itself.
+#
+# A stream that only looks asks the host brokers now and again for what waits behind what it has
+# given; it attaches to nothing, so whoever takes the profile goes on to.
 
 
 PROFILES_MAX = 50  # of one stream
 AGAIN_MS = 200  # until a reader comes back
 SETTLE_SECONDS = 10.0  # a stream ends so long after the last delivery that is not acknowledged
+ACKNOWLEDGE = ("read", "sent", "never")
+LOOK_SECONDS = 0.5  # from one time that a stream looks to the next
 
 _EVENT_ID = re.compile(r"([^:,]{1,256}):(\d{1,18})")
 
@@ -411,39 +417,64 @@ class ResultStream:
         profiles: list[str],
         positions: dict[str, int],
         unacknowledged_max: int,
-        *,
-        acknowledges: bool,
+        acknowledge: str,
     ) -> None:
-        """``positions``: through which the reader has them; ``acknowledges``: each delivery when it
-        is written, whether it is read or not."""
+        """``positions``: through which the reader has them; ``acknowledge``: when a delivery is
+        acknowledged, one of ACKNOWLEDGE."""
         self._session, self._profiles = session, profiles
         self._positions = {name: at for name, at in positions.items() if name in profiles}
-        self._left = inf if acknowledges else unacknowledged_max
-        self._acknowledges = acknowledges
+        self._acknowledges = acknowledge == "sent"
+        self._left = inf if self._acknowledges else unacknowledged_max
+        self._follow = self._look if acknowledge == "never" else self._take
 
     async def run(self, write: Write) -> None:
         """Until the reader has to say how far they are, is gone, or a profile has ended."""
         await write(f"retry: {AGAIN_MS}\n\n")
-        before = dict(self._positions)
         async with self._session.own_user() as user:
-            results = user.results(
-                *self._profiles,
-                positions=None if self._acknowledges else lambda name: before.get(name, 0),
-                held=not self._acknowledges,
-            )
             try:
-                await user.positions(released={} if self._acknowledges else before)
-                await results.connect()
-                await write(event_text("open", {"profiles": self._profiles}))
-                ended = await self._give(results, write)
+                ended = await self._follow(user, write)
             except UserError as error:
                 ended = error
             if ended is not None:
                 said = {"code": ended.code, "reason": ended.reason}
                 await write(event_text("ended", said))
 
-    async def _give(self, results: Results, write: Write) -> UserError | None:
+    async def _look(self, user: User, write: Write) -> None:
+        """Give what waits and what comes; it is neither acknowledged nor taken from anybody."""
+        await write(event_text("open", {"profiles": self._profiles}))
+        while True:
+            with suppress(NetworkUnreachable):  # a broker may come back
+                for at in (await user.positions(*self._profiles)).values():
+                    await self._look_through(user, write, at)
+            await write(": \n\n")
+            await trio.sleep(LOOK_SECONDS)
+
+    async def _look_through(self, user: User, write: Write, at: Position) -> None:
+        name = at.profile
+        self._positions[name] = min(self._positions.get(name, at.gone), at.last)
+        while (after := self._positions[name]) < at.last:
+            page = await user.waiting(name, after, at.last)
+            if page.lost:
+                await write(event_text("gone", {"profile": name, "deliveries": page.lost}))
+            for delivery in page.deliveries:
+                await write(self._event(delivery))
+            self._positions[name] = page.through
+
+    async def _take(self, user: User, write: Write) -> UserError | None:
         """Why nothing comes any more; None: the reader has to say how far they are."""
+        before = dict(self._positions)
+        results = user.results(
+            *self._profiles,
+            positions=None if self._acknowledges else lambda name: before.get(name, 0),
+            held=not self._acknowledges,
+        )
+        await user.positions(released={} if self._acknowledges else before)
+        await results.connect()
+        await write(event_text("open", {"profiles": self._profiles}))
+        return await self._give(results, write)
+
+    async def _give(self, results: Results, write: Write) -> UserError | None:
+        """See ``_take``."""
         ended: UserError | None = None
         put, take = trio.open_memory_channel[Delivery | UserError](0)
 
@@ -602,15 +633,12 @@ async def results(call: Call) -> Response:
         raise bad_argument("profile", f"1 to {PROFILES_MAX} of them")
     positions = positions_in(call.request.headers.get("last-event-id", ""))
     how = call.request.query_params.get("acknowledge", "read")
-    if how not in ("read", "sent"):
-        raise bad_argument("acknowledge", "read or sent")
+    if how not in ACKNOWLEDGE:
+        raise bad_argument("acknowledge", f"one of {', '.join(ACKNOWLEDGE)}")
     for profile in profiles:
         await call.session.client.profile(profile)  # which there must be, and be theirs
     unacknowledged = call.gateway.options.unacknowledged_max
-    acknowledges = how == "sent"
-    stream = ResultStream(
-        call.session, profiles, positions, unacknowledged, acknowledges=acknowledges
-    )
+    stream = ResultStream(call.session, profiles, positions, unacknowledged, how)
     return _streamed(call, stream.run)
 
 
@@ -814,10 +842,11 @@ OPERATIONS = (
         results,
         query={
             "profile": f"an id; 1 to {PROFILES_MAX} times",
-            "acknowledge": "read (the default): by Last-Event-ID; sent: when it is written",
+            "acknowledge": "read (the default): by Last-Event-ID; sent: when it is written; never: "
+            "the stream only looks, and who takes the profile goes on to",
         },
         headers={"Last-Event-ID": "all through there are acknowledged, and it goes on behind it"},
-        answers={200: "events open, delivery and ended", **_NONE},
+        answers={200: "events open, delivery, gone and ended", **_NONE},
     ),
     Operation(
         "GET /v1/profiles",

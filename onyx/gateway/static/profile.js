@@ -14,7 +14,7 @@ function put(node) {
 
 follow.addEventListener("click", () => {
   if (events) { events.close(); events = null; follow.textContent = "Follow"; return; }
-  events = new EventSource(`/v1/results?profile=${encodeURIComponent(id)}`);
+  events = new EventSource(`/v1/results?acknowledge=never&profile=${encodeURIComponent(id)}`);
   follow.textContent = "Stop";
   events.addEventListener("delivery", (event) => {
     const said = JSON.parse(event.data), item = document.createElement("li");
@@ -25,6 +25,9 @@ follow.addEventListener("click", () => {
       return pre;
     }));
     put(item);
+  });
+  events.addEventListener("gone", (event) => {
+    put(Object.assign(document.createElement("li"), { className: "soft", textContent: `${JSON.parse(event.data).deliveries} more were taken or thrown away before they were looked at` }));
   });
   events.addEventListener("ended", (event) => {
     put(Object.assign(document.createElement("li"), { className: "bad", textContent: JSON.parse(event.data).reason }));

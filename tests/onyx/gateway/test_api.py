@@ -56,6 +56,30 @@ def test_what_a_reader_has_is_acknowledged_when_they_come_back(client: Client, s
     client.ask("DELETE", f"/v1/profiles/{profile}")
 
 
+def test_who_only_looks_leaves_all_to_whoever_takes_it(client: Client, source: str) -> None:
+    profile = client.add_profile("/looked")
+    path = f"/v1/results?profile={profile}"
+    client.publish(source, "<looked>1</looked>")
+    with client.events(f"{path}&acknowledge=never") as looking:
+        assert [next(looking).kind, next(looking).id] == ["open", f"{profile}:1"]
+        with client.events(path) as taking:
+            assert [next(taking).kind, next(taking).id] == ["open", f"{profile}:1"]
+            client.publish(source, "<looked>2</looked>")
+            assert next(taking).id == next(looking).id == f"{profile}:2"
+        with client.events(path, last_event_id=f"{profile}:2") as taking:
+            assert next(taking).kind == "open"  # both are acknowledged
+            client.publish(source, "<looked>3</looked>")
+            seen = next(looking)
+    assert (seen.id, seen.data["results"]) == (f"{profile}:3", ["<looked>3</looked>"])
+    with client.events(f"{path}&acknowledge=never", last_event_id=f"{profile}:1") as looking:
+        assert next(looking).kind == "open"
+        assert next(looking).data == {"profile": profile, "deliveries": 1}
+        assert next(looking).id == f"{profile}:3"
+        client.ask("DELETE", f"/v1/profiles/{profile}")
+        ended = next(looking)
+    assert (ended.kind, ended.data["code"]) == ("ended", "unknown-profile")
+
+
 def test_a_stream_of_several_profiles_says_how_far_it_is_with_each(
     client: Client, source: str
 ) -> None:
