@@ -13,7 +13,7 @@ from lxml import etree
 
 from overlay.topology import Topology, parse_topology
 from tests.onyx.networks import small_topology
-from tests.onyx.pages import ROOT, Page, blocks
+from tests.onyx.pages import ROOT, Command, Page, blocks
 from tests.onyx.test_cli_network import Shell, shell, write
 
 __all__ = ["shell"]
@@ -36,8 +36,9 @@ def test_a_tutorial_is_right(file: Path, newcomer: Shell) -> None:
     page = Page(file.read_text(encoding="utf-8"))
     page.follow(newcomer)
     assert page.ids or file.stem == "index"
-    for words in (shlex.split(command) for command, _ in COMMAND.findall(page.text)):
-        if words[1:3] in (["source", "register"], ["profile", "add"]):
+    lines = [line for block in blocks(page.text) for line, _ in block.commands]
+    for words in (Command.read(line).words for line in lines if line.startswith("onyx ")):
+        if words[1:3] in (("source", "register"), ("profile", "add")):
             assert newcomer.lines(*words[1:]) == newcomer.lines(*words[1:]), "it is added again"
 
 
