@@ -20,6 +20,7 @@ from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES_BENCHMARK
 from benchmarks.graph.benchmark import GRAPH
 from benchmarks.graph_figures import GRAPH_FIGURES
+from benchmarks.hour import HOUR
 from benchmarks.language import LANGUAGE
 from benchmarks.map.benchmark import MAP
 from benchmarks.match import MATCH
@@ -59,6 +60,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     RESULTS,
     ROUTING,
     SETUP,
+    HOUR,
     SPARK,
     STORES,
     SURVIVE,

@@ -52,19 +52,19 @@ def _measured(source: str, directory: Path) -> Report:
     home.mkdir()
     environment = bare_environment(os.environ, home)
     began = time.monotonic()
-    _run(["git", "clone", "--quiet", source, str(clone)], directory, environment)
-    lines = _run(["make", "demo"], clone, environment)
+    run_lines(["git", "clone", "--quiet", source, str(clone)], directory, environment)
+    lines = run_lines(["make", "demo"], clone, environment)
     demo_s = time.monotonic() - began
     pip_s, compile_s = parts_of(lines)
     hot = longest_source(clone)
     with hot.open("a", encoding="utf-8") as file:
         file.write("# changed\n")
     began = time.monotonic()
-    _run(["make", "setup"], clone, environment)
+    run_lines(["make", "setup"], clone, environment)
     rebuild_s = time.monotonic() - began
     report = Report("setup: from a clone to a demo that has run")
     report.condition("machine", "machine", machine.description())
-    (commit,) = _run(["git", "rev-parse", "HEAD"], clone, environment)
+    (commit,) = run_lines(["git", "rev-parse", "HEAD"], clone, environment)
     report.condition("commit", "commit", commit.text)
     report.figure("core_pip_s", "virtual environment and packages", pip_s, "s")
     report.figure("compile_s", "compiling", compile_s, "s")
@@ -154,7 +154,7 @@ def _lines(files: Sequence[Path]) -> int:
     return sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def _run(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> list[Line]:
+def run_lines(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> list[Line]:
     """The lines of a command's output; BenchmarkError if it fails."""
     lines: list[Line] = []
     last: deque[str] = deque(maxlen=_LAST_LINES)

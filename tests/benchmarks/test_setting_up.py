@@ -14,11 +14,11 @@ from benchmarks.setting_up import (
     ENDS_COMPILING,
     ROOT,
     Line,
-    _run,
     bare_environment,
     counts,
     longest_source,
     parts_of,
+    run_lines,
 )
 
 
@@ -100,8 +100,8 @@ def test_an_environment_without_anything(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_told_with_its_last_lines(tmp_path: Path) -> None:
-    lines = _run([sys.executable, "-c", "print('one'); print('two')"], tmp_path, {})
+    lines = run_lines([sys.executable, "-c", "print('one'); print('two')"], tmp_path, {})
     assert [line.text for line in lines] == ["one", "two"]
     assert lines[0].at <= lines[1].at
     with pytest.raises(BenchmarkError, match="it is wrong"):
-        _run([sys.executable, "-c", "raise SystemExit('it is wrong')"], tmp_path, {})
+        run_lines([sys.executable, "-c", "raise SystemExit('it is wrong')"], tmp_path, {})

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from onyx.cli.main import build_parser
-from tests.onyx.test_cli_network import Shell, write
+from tests.onyx.test_cli_network import write
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
@@ -32,6 +33,16 @@ FENCE = re.compile(
 HEREDOC = re.compile(r"cat > (\S+) <<'END'")
 NOTE = re.compile(r"\s+#\s.*$|\s{3,}\S.*$")  # behind a command, for people
 VARIABLE = re.compile(r"(\b[sp]\d+-[a-z0-9]{8}\b|127\.0\.0\.1:\d+|^…\n|…)", re.MULTILINE)
+
+
+class Types(Protocol):
+    """Types words of ``onyx``."""
+
+    out: str
+    err: str
+
+    def run(self, *words: object) -> int:
+        """The exit code; what was printed is in ``out`` and ``err``."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class Page:
     ids: dict[str, str] = field(default_factory=dict)
     _waiting: list[Command] = field(default_factory=list)
 
-    def follow(self, shell: Shell) -> None:
+    def follow(self, shell: Types) -> None:
         for block in blocks(self.text):
             if block.title:
                 write(Path(block.title), block.text)
@@ -116,7 +127,7 @@ class Page:
                 self.type_all(shell, block.commands)
         assert not self._waiting, "nothing is published for a subscriber of the page"
 
-    def type_all(self, shell: Shell, commands: list[tuple[str, str]]) -> None:
+    def type_all(self, shell: Types, commands: list[tuple[str, str]]) -> None:
         """Commands, each with what the page shows of it."""
         for number, (line, shown) in enumerate(commands):
             program = line.split()[0]
@@ -144,14 +155,14 @@ class Page:
             if command.words[:3] == ("onyx", "source", "publish"):
                 self._take_results(shell)
 
-    def _take_results(self, shell: Shell) -> None:
+    def _take_results(self, shell: Types) -> None:
         """Of those who wait for something to be published; the page shows them in any block."""
         for command in self._waiting:
             assert self._type(shell, Command((*command.words, "--count", "1"))) == 0, shell.err
             assert shell.out in self.text, f"{command} printed\n{shell.out}"
         self._waiting.clear()
 
-    def _type(self, shell: Shell, command: Command) -> int:
+    def _type(self, shell: Types, command: Command) -> int:
         words = [self._real(word) for word in command.words]
         if words[0] != "onyx":
             done = subprocess.run(words, capture_output=True, text=True, check=False)
