@@ -21,6 +21,7 @@ They run on Trio and on asyncio (``onyx.aio``); ``onyx.blocking`` has the same w
 from __future__ import annotations
 
 import getpass
+import re
 import uuid
 from collections.abc import (
     Awaitable,
@@ -31,7 +32,7 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -76,6 +77,7 @@ OUTSIDE = (
     "this User has no connection outside of its block; write async with User(...) as client: and "
     "use it inside"
 )
+IS_ID = re.compile(r"p\d+(-[a-z0-9]+)?")  # of a profile; anything else is its key
 LIVE_SECONDS = 60.0
 """For which a change of one profile is waited for; a broker that is away keeps nobody longer."""
 
@@ -265,7 +267,7 @@ class User:
         )
         info, result = await self._ask_host(profile_id, asked)
         # From here on the registration service shows the new text to whoever asks.
-        known = verbs.ProfileAwait(profile=profile_id, version=result.version)
+        known = verbs.ProfileAwait(profile=info.id, version=result.version)
         shown = await self._registration.ask(known)
         now = replace(info, version=result.version, live=result.live, missing=result.missing)
         return replace(now, text=text, warnings=shown.warnings)
@@ -288,7 +290,7 @@ class User:
         With ``wait`` it returns when no broker keeps its interest any more, or after
         ``timeout_seconds`` with the brokers that do.
         """
-        await self._registration.profile(profile_id)  # which there must be
+        profile_id = (await self._registration.profile(profile_id)).id  # which there must be
         missing: tuple[str, ...] = ()
         try:
             until = verbs.given(timeout_seconds)
@@ -306,7 +308,8 @@ class User:
         return await self._registration.profiles(self.name, texts)
 
     async def profile(self, profile_id: str) -> ProfileInfo:
-        """One profile with its text; RequestFailed "unknown-profile" when there is none."""
+        """One profile with its text, by its id, by its key if that is one's own, or by USER/KEY, as
+        all that takes one profile; RequestFailed "unknown-profile" when there is none."""
         return await self._registration.profile(profile_id)
 
     def results(
@@ -351,13 +354,20 @@ class User:
             raise UsageError("what is held is neither shared nor ephemeral: leave out one of both")
         if once and share:
             raise UsageError("what waits once is not shared: leave out one of both")
-        find = None if profile_ids else partial(self._registration.profiles, self.name)
+        find: Callable[[], Awaitable[Iterable[ProfileInfo]]] | None = None
+        if not profile_ids:
+            find = partial(self._registration.profiles, self.name)
+        elif not all(map(IS_ID.fullmatch, profile_ids)):
+            find, profile_ids = partial(self._named, profile_ids), ()
         return Results(
             *(self._registration, profile_ids, self._subscriber, self._start_soon, find),
             mode=SHARED * share | EPHEMERAL * ephemeral | HELD * held,
             positions=positions,
             ends=self.positions if once else None,
         )
+
+    async def _named(self, names: Iterable[str]) -> list[ProfileInfo]:
+        return [await self._registration.profile(name) for name in names]
 
     async def positions(
         self, *profile_ids: str, released: Mapping[str, int] | None = None
@@ -463,7 +473,7 @@ class User:
             info, known = known or await self._registration.profile(profile_id), None
             host = await self._host(info.address)
             try:
-                return info, await host.ask(asked)
+                return info, await host.ask(replace(cast("Any", asked), profile=info.id))
             except RequestFailed as failure:
                 if failure.code not in MOVED or anyio.current_time() > give_up_at:
                     raise

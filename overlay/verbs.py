@@ -312,7 +312,7 @@ class ProfileAwait(ProfileNamed, frozen=True, kw_only=True):
 
 
 class ProfileShow(ProfileNamed, frozen=True, kw_only=True):
-    """Show a profile with its text."""
+    """Show a profile with its text; ``profile``: its id, or its key, or USER/KEY."""
 
     answer: ClassVar = answers.ProfileInfo
     route = "GET /v1/profiles/{profile}"
@@ -322,7 +322,8 @@ _ProfileSettings: Any = may_be_unset(ProfileSettings, ProfileNamed, verb="")
 
 
 class ProfileSet(_ProfileSettings, frozen=True, kw_only=True):  # type: ignore[call-arg, misc]
-    """Change settings of a profile; those that are not given stay."""
+    """Change settings of a profile, named as for ``profile show``; those that are not given
+    stay."""
 
     effect = Effect.OWN
     answer: ClassVar = answers.ProfileInfo

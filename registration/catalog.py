@@ -218,10 +218,18 @@ class Catalog(Part):
 
     def profiles_of(self, asked: verbs.Asked, asker: Principal) -> Iterator[tuple[str, str]]:
         """Those that a request names and that there are, with their owners."""
-        for profile in verbs.profiles_named(asked):
-            entry = self.profiles.get(profile)
+        for named in verbs.profiles_named(asked):
+            entry = self.profile_named(named, asker)
             if entry is not None:
-                yield profile, f"user/{entry.user}"
+                yield entry.profile, f"user/{entry.user}"
+
+    def profile_named(self, named: str, asker: Principal | None) -> ProfileEntry | None:
+        """By its id; by its key, where that is the asker's; or by USER/KEY."""
+        if named in self.profiles:
+            return self.profiles[named]
+        user, _, key = named.partition("/")
+        own = self.keys.named("profile", "" if asker is None else asker.name, named)
+        return self.profiles.get(own or self.keys.named("profile", user, key))
 
     def hosted_by(self, broker: str) -> list[ProfileEntry]:
         """The profiles whose host a broker is; looks at all."""

@@ -55,6 +55,10 @@ class Keys:
             )
         return made
 
+    def named(self, kind: str, owner: str, key: str) -> str:
+        """The id of what has that key; "" where nothing has."""
+        return self._ids.get((kind, owner, key), "")
+
     def put(self, made: str, key: Key) -> None:
         self._by_id[made] = key
         self._ids[key.place] = made

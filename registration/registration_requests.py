@@ -347,23 +347,24 @@ class RegistrationRequests(Part):
     def _show_profile(
         self, connection: int, request: Request, asked: verbs.ProfileShow
     ) -> answers.ProfileInfo:
-        entry = self._named(asked.profile)
+        entry = self._named(connection, asked)
         return self._profile_result(entry, text=entry.text)
 
     def _set_profile(
         self, connection: int, request: Request, asked: verbs.ProfileSet
     ) -> answers.ProfileInfo:
-        former = self._named(asked.profile)
+        former = self._named(connection, asked)
         entry = replace(former, **settings_of(asked, ProfileSettings))
         if entry != former:
             self._catalog.put_profile(entry)
             self._catalog.flush()  # so that the request is seen to have changed something
         return self._profile_result(entry)
 
-    def _named(self, profile: str) -> ProfileEntry:
-        entry = self._catalog.profiles.get(profile)
+    def _named(self, connection: int, asked: verbs.ProfileNamed) -> ProfileEntry:
+        asker = self._server.principal(connection)
+        entry = self._catalog.profile_named(asked.profile, asker)
         if entry is None:
-            raise RequestRefused("unknown-profile", f"there is no profile {profile!r}")
+            raise RequestRefused("unknown-profile", f"there is no profile {asked.profile!r}")
         return entry
 
     def _find(self, request: Request, key: Key | None) -> str:

@@ -376,6 +376,8 @@ def run_plan(arguments: argparse.Namespace) -> None:
     tell_of(arguments, {"plan": plan}, plan)
 
 
+PROFILE_HELP = "its id; its key, if it is yours; or USER/KEY"
+
 # -------------------------------------------------------------------------------------------------
 # ``onyx profile policy``, and the same options of ``onyx profile add``: how what waits is kept.
 
@@ -401,7 +403,7 @@ POLICY_EXAMPLES = """\
 def add_policy(subverbs: Subparsers) -> None:
     parser = add_verb(
         *(subverbs, "policy", "show or change how what waits for a profile is kept", run),
-        {"profile ID": None},
+        {"profile PROFILE": PROFILE_HELP},
         details=f"{POLICY_DETAILS}\n\nWhat is not named stays; without options it is shown.",
         examples=POLICY_EXAMPLES,
     )
@@ -457,7 +459,7 @@ WHY_NOT_EXAMPLES = """\
 
 
 def add_why_not(subverbs: Subparsers) -> None:
-    takes = {"profile ID": "the profile", "message MESSAGE|-": "the file of the message"}
+    takes = {"profile PROFILE": PROFILE_HELP, "message MESSAGE|-": "the file of the message"}
     parser = add_verb(
         *(subverbs, "why-not", "say why a profile does not match a message", run_why_not),
         takes | MEDIA_TYPE | BASE,
@@ -533,7 +535,7 @@ ADDED = {
     "--key KEY =": KEY_HELP,
 }
 LISTED = ("id", "user", "host", "address", "version", "live", *columns_of(ProfileSettings))
-UPDATED = {"profile ID|FILE": None, "file [FILE|-]": "the new text"}
+UPDATED = {"profile PROFILE|FILE": PROFILE_HELP, "file [FILE|-]": "the new text"}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -590,7 +592,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_plan(subverbs)
     remove = add_verb(
         *(subverbs, "remove", "remove profiles", run_remove),
-        {"profiles ID|FILE...": None, **FILE_OF_MANY, **wait(GONE_HELP)},
+        {"profiles PROFILE|FILE...": PROFILE_HELP, **FILE_OF_MANY, **wait(GONE_HELP)},
         details="Results that were not delivered yet are gone with the profile. A FILE named\n"
         ".jsonl, or any with --lines, names many profiles.\n"
         f"{MANY_DETAILS}",

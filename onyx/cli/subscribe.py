@@ -108,6 +108,7 @@ Runs until it is interrupted, for --count messages, or --once.
 
 EXAMPLES = """\
   onyx subscribe p1
+  onyx subscribe storms                         by its key (onyx profile add --key)
   onyx subscribe p1 p2 --directory results/
   onyx subscribe p1 --directory results/ --positions p1.positions
   onyx subscribe                                all profiles that you have
@@ -121,7 +122,7 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
-        "profiles PROFILE*": "id of a profile",
+        "profiles PROFILE*": "the id of a profile; its key, if it is yours; or USER/KEY",
         "--user NAME": "all profiles that a user has by now (default without PROFILE: the user "
         "of your credentials, or your login name)",
         "--directory DIR": "write each result to a file in DIR",

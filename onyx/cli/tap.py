@@ -45,10 +45,10 @@ EXAMPLES = """\
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         f"--kind {{{','.join(KINDS)}}}...": "only these events",
-        "--source ID...": "only messages of these",
+        "--source SOURCE...": "only messages of these, by id or name",
         "--broker ID...": "only at these brokers",
         "--link FROM:TO...": "only crossings of these links",
-        "--profile ID...": "only deliveries to these",
+        "--profile PROFILE...": "only deliveries to these, by id, own key or USER/KEY",
         "--path EXPRESSION =": "what messages have",
         "--count N": "end after so many events",
         f"--rate N = {RATE}": f"events a second of each broker, at most (default: {RATE:,})",
@@ -86,12 +86,14 @@ class Wants:
 
 
 async def run(arguments: argparse.Namespace) -> int:
-    wants = Wants(
-        *(arguments.kind, arguments.source, arguments.broker, arguments.link),
-        *(arguments.profile, arguments.path, arguments.rate),
-    )
     async with network(arguments) as registration:
         brokers = await registration.brokers()
+        sources = [(await registration.source(name)).id for name in arguments.source]
+        profiles = [(await registration.profile(name)).id for name in arguments.profile]
+    wants = Wants(
+        *(arguments.kind, sources, arguments.broker, arguments.link),
+        *(profiles, arguments.path, arguments.rate),
+    )
     for named in (*wants.brokers, *(end for link in wants.links for end in link)):
         check_known(named, brokers)
     shown = 0

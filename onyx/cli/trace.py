@@ -39,7 +39,7 @@ EXAMPLES = """\
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "file MESSAGE-FILE|-": "the message",
-        "--source ID!": "whose message it is",
+        "--source SOURCE!": "whose message it is: its id or its name",
         **MEDIA_TYPE,
         "--dry-run": "publish nothing",
     }

@@ -32,6 +32,7 @@ FENCE = re.compile(
 )
 HEREDOC = re.compile(r"cat > (\S+) <<'END'")
 NOTE = re.compile(r"\s+#\s.*$|\s{3,}\S.*$")  # behind a command, for people
+PROGRESS = re.compile(r"^onyx: [\d,]+ of [\d,]+ published, .*\n", re.MULTILINE)  # of slow work
 VARIABLE = re.compile(r"(\b[sp]\d+-[a-z0-9]{8}\b|127\.0\.0\.1:\d+|^…\n|…)", re.MULTILINE)
 
 
@@ -183,6 +184,7 @@ class Page:
     def is_shown(self, shown: str, out: str, err: str) -> bool:
         """Whether a page that says ``shown`` is right; its new ids are known afterwards."""
         names: dict[str, str] = {}
+        err = PROGRESS.sub("", err)
         pattern = "".join(self._as_pattern(part, names) for part in VARIABLE.split(shown))
         for printed in (out + err, err + out):
             if found := re.fullmatch(pattern, printed):

@@ -647,6 +647,42 @@ def test_a_key_finds_what_was_made_with_it(shell: Shell, tmp_path: Path) -> None
     assert shell.lines("source", "register", "--name", "hand", "--key", "hand") == source
 
 
+def test_a_profile_is_taken_by_its_key(shell: Shell, registration: str, tmp_path: Path) -> None:
+    text = write(tmp_path / "storms.xq", "//stormy")
+    own = ("profile", "add", text, "--key", "a/b", "--wait")
+    (profile,) = shell.lines(*own)
+    (of_ann,) = shell.lines(*own[:3], "--key", "storms", "--user", "ann", "--wait")
+    assert of_ann != profile
+    (facts,) = shell.objects("profile", "show", "a/b")
+    assert facts["id"] == profile
+    (facts,) = shell.objects("profile", "show", "ann/storms")
+    assert facts["id"] == of_ann
+    assert shell.run("profile", "show", "storms") == 65, "that is not ours"
+    assert "there is no profile 'storms'" in shell.err
+    shell.lines("profile", "policy", "a/b", "--ttl", "60")
+    assert "60 s" in shell.lines("profile", "policy", profile)[0]
+    shell.lines("profile", "update", "a/b", write(tmp_path / "o.xq", "//stormy/at"), "--wait")
+    (source,) = shell.lines("source", "register", "--name", "of-storms")
+    message = write(tmp_path / "m.xml", "<stormy><at>7</at></stormy>")
+    assert shell.lines("profile", "why-not", "ann/storms", message) == ["ann/storms matches it"]
+    tapped = [sys.executable, "-m", "onyx", "tap", "--source", "of-storms", "--profile", "a/b"]
+    tapped += ["--kind", "delivery", "--count", "1", "--json", "--registration", registration]
+    shell.lines("trace", message, "--source", "of-storms", "--dry-run")
+    with subprocess.Popen(tapped, stdout=subprocess.PIPE, text=True) as tap:
+        while tap.poll() is None:
+            shell.lines("source", "publish", "of-storms", message)
+        assert tap.stdout is not None
+        (event,) = map(json.loads, tap.stdout)
+    assert (event["source"], event["kind"]) == (source, "delivery")
+    taken = shell.lines("subscribe", "a/b", "ann/storms", "--count", "2")
+    assert {"<at>7</at>", "<stormy><at>7</at></stormy>"} >= set(taken)
+    assert shell.lines("profile", "remove", "a/b", "ann/storms", "--wait") == [
+        "a/b removed",
+        "ann/storms removed",
+    ]
+    assert shell.run("profile", "show", profile) == 65
+
+
 def test_a_source_is_ensured_updated_and_removed_by_its_name(shell: Shell, tmp_path: Path) -> None:
     schema = write(tmp_path / "old.dtd", "<!ELEMENT old (#PCDATA)>")
     ensure = ("source", "register", "--name", "short-lived", "--ensure", "--location", "-33.9,18.4")
