@@ -224,12 +224,16 @@ class Catalog(Part):
                 yield entry.profile, f"user/{entry.user}"
 
     def profile_named(self, named: str, asker: Principal | None) -> ProfileEntry | None:
-        """By its id; by its key, where that is the asker's; or by USER/KEY."""
+        """By its id; by its key, where that is the asker's; or by USER/KEY, where the asker is that
+        user or an operator: keys can be guessed."""
         if named in self.profiles:
             return self.profiles[named]
         user, _, key = named.partition("/")
-        own = self.keys.named("profile", "" if asker is None else asker.name, named)
-        return self.profiles.get(own or self.keys.named("profile", user, key))
+        own = "" if asker is None else asker.name
+        found = self.keys.named("profile", own, named)
+        if not found and (asker is None or asker.role == "operator" or user == own):
+            found = self.keys.named("profile", user, key)
+        return self.profiles.get(found)
 
     def hosted_by(self, broker: str) -> list[ProfileEntry]:
         """The profiles whose host a broker is; looks at all."""

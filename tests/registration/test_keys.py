@@ -9,6 +9,7 @@ from overlay.link.frames import (
     SourceAnnounced,
     SourceReady,
 )
+from overlay.link.principal import Principal
 from tests.registration.test_registration_core import Setting, refused
 
 ASKED = {"text": "/a", "user": "ann", "key": "storms"}
@@ -76,6 +77,21 @@ def test_a_key_is_its_users_own_and_goes_with_the_profile() -> None:
     host.send("registration", ProfilesChanged([(first, 2, None)]))
     again = added(setting, "q3", **ASKED)
     assert again not in (first, other)
+
+
+def test_a_key_names_its_profile_to_its_user_and_to_operators_alone() -> None:
+    setting = Setting()
+    first = added(setting, "q1", **ASKED)
+    shown = setting.request("q2", "profile.show", profile="ann/storms")
+    assert shown is not None and shown.result["profile"] == first
+    assert refused(setting.request("q3", "profile.show", profile="storms")) == "unknown-profile"
+
+    def found(named: str, role: str, name: str) -> bool:
+        return setting.core.catalog.profile_named(named, Principal(role, name)) is not None
+
+    assert found("storms", "user", "ann") and found("ann/storms", "user", "ann")
+    assert found("ann/storms", "operator", "root") and not found("storms", "operator", "root")
+    assert not found("ann/storms", "user", "eve") and not found("storms", "user", "eve")
 
 
 def test_a_source_registered_again_under_its_key_is_the_same_one() -> None:
