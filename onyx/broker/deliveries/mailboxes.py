@@ -608,9 +608,7 @@ class Mailboxes(Part):
             if received > box.last:
                 self._lines.refuse(connection, slot, STORE_LOST, _lost(box, received))
                 continue
-            if not box.is_claimed:
-                box.is_claimed = True
-                self._note(profile, box)
+            self.claim(profile)
             if box.is_ephemeral or mode & EPHEMERAL:
                 self.silence.end(box)
                 box.is_ephemeral = bool(mode & EPHEMERAL)
@@ -823,6 +821,14 @@ class Mailboxes(Part):
         box = self._box(profile)
         box.open_through(number)
         self._note(profile, box)
+
+    def claim(self, profile: str) -> Mailbox:
+        """Somebody has come for the results of a profile; its mailbox."""
+        box = self._box(profile)
+        if not box.is_claimed:
+            box.is_claimed = True
+            self._note(profile, box)
+        return box
 
     def box(self, profile: str) -> Mailbox:
         """That of a profile, to be read; if there is none, an empty one that nobody keeps."""

@@ -97,7 +97,7 @@ class Subscribers(Part):
             if refusal is not None:
                 refused.append((place, *refusal))
                 continue
-            box = self._mailboxes.box(profile)
+            box = self._mailboxes.claim(profile)
             said.append(answers.Position(profile, box.bottom, box.last, box.lost))
         return answers.Positions(said, refused)
 
@@ -125,7 +125,8 @@ class Subscribers(Part):
 # Somebody who adds a profile and never learns its id, since the answer was lost and they did not
 # ask again, cannot take its results or remove it.  It would cost the network for ever.
 #
-# A profile is *claimed* for good when a connection attaches to it, and when it is changed.
+# A profile is *claimed* for good when a connection attaches to it, when its user asks for its
+# position, and when it is changed.
 
 
 LOOKED_AT_ONCE = 2_000  # profiles; then others have their turn

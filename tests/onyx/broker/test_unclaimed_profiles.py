@@ -52,9 +52,8 @@ class Aging(Setting):
             if text is None
         ]
 
-    def update(self, profile: str) -> None:
-        arguments = {"profile": profile, "text": "/nitf"}
-        self.beside.peer("client", "c").reply(Request("q", "profile.update", arguments))
+    def ask(self, verb: str, **arguments: object) -> None:
+        self.beside.peer("client", "c").reply(Request(verb, verb, arguments))
 
 
 def test_it_goes_after_the_time_and_everybody_is_told() -> None:
@@ -72,9 +71,10 @@ def test_it_goes_after_the_time_and_everybody_is_told() -> None:
 @pytest.mark.parametrize("restarts", [False, True])
 def test_what_somebody_has_come_for_or_changed_stays(restarts: bool) -> None:
     setting = Aging()
-    setting.add("p1", "p2", "p3")
+    setting.add("p1", "p2", "p3", "p4")
     setting.beside.subscriber("p1").disconnect()
-    setting.update("p2")
+    setting.ask("profile.update", profile="p2", text="/nitf")
+    setting.ask("profile.positions", profiles=["p4"])
     if restarts:
         setting.restart()
     assert setting.wait(2 * WEEK) == ["p3"]
