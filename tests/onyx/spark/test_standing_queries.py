@@ -47,12 +47,16 @@ def test_a_query_without_a_profile_cannot_stand(plan: QueryPlan) -> None:
         standing_profiles(whole.fragments)
 
 
-def test_the_profile_is_the_users_and_gets_messages_to_come(registration: str) -> None:
+def test_the_profile_is_the_users_and_gets_messages_to_come(
+    registration: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = Network(registration)
     profile = add_standing(network, "ann", "//standing[@n = 1]")
     assert profile.live
     assert add_standing(network, "ann", "//standing[@n = 1]").id == profile.id
     assert add_standing(network, "ann", "//standing[@n = 2]").id != profile.id
+    monkeypatch.setattr("getpass.getuser", lambda: "login")
+    assert add_standing(network, "", "//standing[@n = 2]").user == "login"
     with pytest.raises(ProfileNotAccepted):
         add_standing(network, "ann", "//[")
     with DataSource.register(registration) as source:
