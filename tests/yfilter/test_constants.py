@@ -21,6 +21,7 @@ from yfilter.language.functions import (
     CONTEXT_FUNCTIONS,
     CURRENT,
     FUNCTIONS,
+    OF_PLACES,
     PATTERN_FUNCTIONS,
     other_functions,
     signature_of,
@@ -97,7 +98,7 @@ class ConstantMaker:
         self._literals = literals
         names = [*FUNCTIONS, *other_functions()]
         left_out = {"position", "last", *CURRENT, *PATTERN_FUNCTIONS, *NODE_FUNCTIONS}
-        left_out |= CONTEXT_FUNCTIONS | set(WORD_TESTS)
+        left_out |= CONTEXT_FUNCTIONS | OF_PLACES | set(WORD_TESTS)
         self._functions = [name for name in names if name not in left_out]
 
     def make(self, depth: int = 2) -> str:

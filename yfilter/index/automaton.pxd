@@ -176,6 +176,7 @@ cpdef enum:
     INTEGER = 16  # of the number that a column is
     PROGRAM = 17  # of the text that it is
     PRESENT = 18  # of the attribute, whatever its value
+    PLACE = 19  # of the place that it is
 
 
 @cython.final
@@ -384,8 +385,9 @@ cdef class TextTests:
     cdef int _last_set
     cdef set _wanted
     cdef public object integers
-    cdef dict _programs
+    cdef dict _programs, _places
     cdef public long long cost
+    cdef bint gave_up
     cdef int[::1] found
     cdef int[::1] _seen
     cdef unsigned char[::1] _spaced

@@ -14,6 +14,7 @@ from formats.names import QualifiedName
 from yfilter.index.columns import doubles, grown, ints, longs, octets, touch
 from yfilter.index.pattern_set import PatternSet
 from yfilter.index.pattern_texts import NO_TEXTS, PatternTexts, pattern_in, texts_of
+from yfilter.index.place_index import PlaceIndex
 from yfilter.index.text_programs import STEPS, described as program_described
 from yfilter.language.numbers import number_text
 from yfilter.language.patterns import compile_pattern
@@ -1110,6 +1111,8 @@ cdef class AtomTable:
             return f"= {number_text(number)}"
         if key[:1] == b"\xfe" and key[1] == INTEGER:
             return f"by its value: {key[2:].decode()}"
+        if key[:1] == b"\xfe" and key[1] == PLACE:
+            return key[2:].decode()
         if key[:1] == b"\xfe" and key[1] == PROGRAM:
             return f"by its text: {program_described(key[2:].decode())}"
         if key == PRESENCE:
@@ -1951,7 +1954,8 @@ cdef inline size_t _address(name) noexcept:
 # their own, from its spaces.  A regular expression stands in the trie by the texts that it needs
 # (pattern_texts.py); all of which one is found there, and those that need none, are searched for at
 # once (pattern_set.py).  Of a number conditions on it are tests, too (number_tests.py), and of a
-# text those that differ in the constants of functions on it (text_programs.py).
+# text those that differ in the constants of functions on it (text_programs.py), and of a place its
+# relations to others (place_index.py).
 
 
 cdef enum:
@@ -1974,7 +1978,9 @@ cdef class TextTests:
         self._wanted: set[int] = set()
         self.integers: object | None = None  # see number_tests.py
         self._programs: dict[int, TextPrograms] = {}  # by attribute
-        self.cost = 0  # of the programs that ``find`` ran last, in visits
+        self._places: dict[int, PlaceIndex] = {}  # by attribute
+        self.cost = 0  # of what else ``find`` did last, in visits
+        self.gave_up = False  # as that was too much
         self.found = ints(64)
         self._seen = ints(64)  # by atom: the search that found it last
         self._spaced = octets(256)
@@ -1990,6 +1996,9 @@ cdef class TextTests:
             if attribute not in self._programs:
                 self._programs[attribute] = TextPrograms()
             (<TextPrograms> self._programs[attribute]).add(atom, key[2:].decode())
+            self._queries[attribute, key] = atom
+        elif key[1] == PLACE:
+            self._places.setdefault(attribute, PlaceIndex()).add(atom, key[2:].decode())
             self._queries[attribute, key] = atom
         elif key[1] == MATCHES:
             self._add_pattern(attribute, key, atom)
@@ -2039,6 +2048,11 @@ cdef class TextTests:
             if (<TextPrograms> self._programs[attribute]).remove(known) == 0:
                 del self._programs[attribute]
             return 0
+        if key[1] == PLACE:
+            self._places[attribute].remove(known)
+            if not len(self._places[attribute]):
+                del self._places[attribute]
+            return 0
         if key[1] != MATCHES:
             for query in [known] if isinstance(known, int) else known:
                 self._trie.remove_query(query)
@@ -2062,6 +2076,7 @@ cdef class TextTests:
         cdef bint at_words
         self._count = 0
         self.cost = 0
+        self.gave_up = False
         if self._search == _SEARCHES_MAX:
             self._seen = ints(len(self._seen))
             self._search = 0
@@ -2070,6 +2085,12 @@ cdef class TextTests:
             programs = self._programs.get(attribute)
             if programs is not None:
                 self.cost = (<TextPrograms> programs).run(values[first:last].decode(), self)
+        if self._places:
+            places = self._places.get(attribute)
+            if places is not None:
+                for atom in places.find(values[first:last].decode()):
+                    self._emit(atom)
+                self.cost, self.gave_up = places.cost, places.gave_up
         if self._patterns:
             number = self._patterns.get((attribute, NO_TEXTS))
             if number is not None:

@@ -19,8 +19,11 @@ from yfilter.index.pattern_texts import pattern_test
 from yfilter.index.target_groups import TargetGroups
 from yfilter.index.text_programs import about_text
 from yfilter.language.atoms import cast
+from yfilter.language.budget import too_many_visits
+from yfilter.language.functions import OF_PLACES
 from yfilter.language.nodes import AnyUri, Atom, DynamicError, Temporal, Untyped
 from yfilter.language.numbers import as_double, is_exact
+from yfilter.language.places import written_test
 from yfilter.language.query_ast import Expression, FunctionCall, Literal, NodeKind
 from yfilter.language.shapes import Word
 
@@ -37,7 +40,7 @@ from yfilter.index.automaton cimport (
     LISTED_QUERY, LISTED_REQUIRED, LISTED_RESIDUAL, LISTED_TWIG, LIST_BOUNDS, LIST_EPOCH,
     LIST_GROUPS, LIST_QUERIES, LIST_QUICK, LIST_QUICK_FOUND, LIST_RANGED, LIST_SECONDS,
     LIST_SLOW, LIST_SLOW_FOUND, LIST_SURE, MODE_BELOW, MODE_FIXED, MODE_ON_PATH, POOLED_USERS,
-    POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, PROGRAM, QUICK_WIDTH, RANGES,
+    POSITION_ABSOLUTE, POSITION_SHIFT, POSITION_UNKNOWN, PLACE, PROGRAM, QUICK_WIDTH, RANGES,
     RECORD_COUNT, RECORD_MODE, RECORD_ROWS, REQUIRED_ATOM, REQUIRED_SHIFT, SECOND_ALIKE,
     SECOND_ATTRIBUTE, SECOND_BOUNDS, SECOND_COUNT, SECOND_OPERATOR, SECOND_POSITION,
     SECOND_QUERIES, SECOND_SYMBOL, SLOW_WIDTH, STRING_VALUE, TEXT_NODE, TEXT_TEST, WAY_CHECKS,
@@ -681,6 +684,9 @@ cdef class DerivedColumns:
                 )
             elif type(item) in (int, float, Decimal):
                 self._take_number(attribute, element, as_double(item))
+        if operators.gave_up:
+            operators.gave_up = False
+            return False
         return True
 
     cdef int _take_bound(self, int attribute, int element, found, int items) except -1:
@@ -754,6 +760,8 @@ cdef class DerivedColumns:
         if atoms.tests[attribute] > 0:
             count = self._text_tests.find(attribute, octets, first, last)
             self.operators.visits += self._text_tests.cost
+            if self._text_tests.gave_up:
+                self.operators.gave_up, self.operators.exceeded = True, too_many_visits()
             for i in range(count):
                 view._add_own(element, self._text_tests.found[i])
         if may_be_number and view._has_numbers(attribute):
@@ -3004,6 +3012,10 @@ cdef class Draft:
                 column, test = source, "contains-token"
         elif test == "matches":
             test, constant = pattern_test(*constant)
+        elif test in OF_PLACES:
+            said = written_test(test, *(constant if isinstance(constant, tuple) else (constant,)))
+            constant = None if said is None else bytes((TEXT_TEST, PLACE)) + said.encode()
+            test = ""
         elif test == "number":
             relation, constant = constant
             kind = relation | kind & CHECK_NOT

@@ -21,7 +21,8 @@ from yfilter.index.automaton import TEXT_TESTS
 from yfilter.index.candidates import RANK, RANKS_MAX
 from yfilter.index.number_tests import DOUBLE, NUMBER, PAIRS_SLACK, WHOLE
 from yfilter.language import query_ast as ast
-from yfilter.language.functions import CURRENT
+from yfilter.language.functions import CURRENT, OF_PLACES
+from yfilter.language.places import EXCHANGED
 from yfilter.language.shapes import pattern_of
 from yfilter.language.trees import Blank, NeedsWords, changed
 from yfilter.language.words import EACH_WORD, WORD_FUNCTIONS
@@ -69,7 +70,7 @@ class Derived(NamedTuple):
     items: int
     test: str
     operator: ast.Operator
-    constant: str | ast.Number | ast.Expression | tuple[str, ...]
+    constant: str | ast.Number | ast.Expression | tuple[str | ast.Number, ...]
     condition: ast.Expression
     negated: bool = False
 
@@ -92,6 +93,8 @@ def derived_of(condition: ast.Expression) -> Derived | None:
             if ranked is not None and isinstance(constant, ast.Literal):
                 return _of_rank(ranked, operator, constant.value, condition)
             match constant:
+                case ast.Literal() if near := _near(value, operator, constant, condition):
+                    return near
                 case ast.Literal():
                     found = Derived(value, EACH_ITEM, "", operator, constant.value, condition)
                 case ast.FunctionCall(name, (ast.Literal(str(text)),)) if name in MOMENTS:
@@ -322,7 +325,9 @@ def _of_tuples(
                 ast.Flwor(clauses, None, value), operator, constant
             )
         case ast.FunctionCall(name, (value, ast.Literal() as text, *flags)):
-            each = ast.Flwor(clauses, None, ast.FunctionCall("string", (value,)))
+            if name not in OF_PLACES:
+                value = ast.FunctionCall("string", (value,))
+            each = ast.Flwor(clauses, None, value)
             of_all = ast.FunctionCall(name, (each, text, *flags))
         case _:
             return None
@@ -398,7 +403,9 @@ def _counted(value: ast.Expression) -> Iterator[ast.Expression]:
 
 
 # Functions that never raise an error, whatever nodes they are about, and others of texts.
-_SAFE = frozenset(("count", "string", "string-length", "normalize-space", "number", "name"))
+_SAFE = frozenset(
+    ("count", "string", "string-length", "normalize-space", "number", "name", "place:read")
+)
 _SAFE_TEXTS = frozenset(("lower-case", "upper-case", "translate", "concat"))
 
 
@@ -481,9 +488,42 @@ _IN_FORCE = ast.FunctionCall(
 )
 
 
+def _near(
+    value: ast.Expression, operator: ast.Operator, limit: ast.Literal, condition: ast.Expression
+) -> Derived | None:
+    """``place:distance(a, "52,13") < 30`` as a test of the places in ``a``."""
+    match value:
+        case ast.FunctionCall("place:distance", (ast.Literal() as known, place)):
+            pass
+        case ast.FunctionCall("place:distance", (place, ast.Literal() as known)):
+            pass
+        case _:
+            return None
+    is_near = operator in (ast.Operator.LT, ast.Operator.LE)
+    if not is_near or isinstance(limit.value, str) or not isinstance(known.value, str):
+        return None
+    asked = known.value, operator.value, limit.value
+    return _of_places(place, "place:distance", asked, condition)
+
+
+def _of_places(
+    place: ast.Expression,
+    name: str,
+    constant: str | tuple[str | ast.Number, ...],
+    condition: ast.Expression,
+) -> Derived | None:
+    value = ast.FunctionCall("place:read", (place,))
+    found = Derived(value, EACH_ITEM, name, ast.Operator.EQ, constant, condition)
+    return found if _is_column(value) else None
+
+
 def _text_test(condition: ast.Expression) -> Derived | None:
     """A text test whose text or pattern is a literal, of any value."""
     match condition:
+        case ast.FunctionCall(name, (place, ast.Literal(str(text)))) if name in EXCHANGED:
+            return _of_places(place, name, text, condition)
+        case ast.FunctionCall(name, (ast.Literal(str(text)), place)) if name in EXCHANGED:
+            return _of_places(place, EXCHANGED[name], text, condition)
         case ast.FunctionCall("matches", (value, *_)):
             asked = pattern_of(condition)
             if asked is None:

@@ -26,7 +26,7 @@ from formats.kernel import AVAILABLE
 from formats.text import parse_text
 from yfilter.errors import MatchLimitExceeded
 from yfilter.language import query_ast as ast
-from yfilter.language.functions import CURRENT
+from yfilter.language.functions import CURRENT, OF_PLACES
 from yfilter.language.nodes import DynamicError, Variables
 from yfilter.language.profile_limits import EvaluationLimits
 from yfilter.language.words import WORD_TESTS
@@ -75,6 +75,8 @@ def may_be_fault(expression: ast.Expression, lets: Container[str]) -> bool:
                 return True
             case ast.FunctionCall(name, (_, words)) if name in WORD_TESTS:
                 return WORD_TESTS[name].wildcards and may_be_constant(words)
+            case ast.FunctionCall(name, parts) if name in OF_PLACES:
+                return any(map(may_be_constant, parts))
             case ast.FunctionCall(_, parts) | ast.Operation(_, parts):
                 pass
             case _ if _is_calculated(part):
@@ -170,6 +172,11 @@ class _Finder:
                 if self._is_constant(words):
                     self._add(ast.FunctionCall(name, (ast.EMPTY, words)), expression)
                 self.look_into(source)
+                return False
+            case ast.FunctionCall(name, parts) if name in OF_PLACES:
+                for part in parts:
+                    if self._is_constant(part):
+                        self._add(ast.FunctionCall("place:known", (part,)), expression)
                 return False
             case _ if expression.bare_variable:
                 return expression.bare_variable in self._values

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache, partial, reduce
@@ -67,9 +67,19 @@ from yfilter.language.nodes import (
     Opaque,
     Untyped,
     Value,
+    element_node,
 )
 from yfilter.language.numbers import DECIMALS, DIGITS_MAX, parse_double
 from yfilter.language.patterns import Pattern, PatternError, compile_pattern
+from yfilter.language.places import (
+    EXCHANGED,
+    PAIRS_A_VISIT,
+    Place,
+    distance,
+    read_place,
+    relates,
+    work,
+)
 from yfilter.language.temporal import Temporal, moment_at, parse_ietf_date
 from yfilter.language.words import WORD_TESTS, WordTest, holds, spaced
 
@@ -1223,6 +1233,104 @@ def _converted(evaluator: Evaluator, name: str, kind: ArgumentKind, value: Value
     return atom or ""
 
 
+# -- functions of places (places.py)
+
+
+_HOLES = frozenset(("interior", "innerBoundaryIs"))
+
+
+def _places_in(evaluator: Evaluator, value: Value) -> list[Place]:
+    """The places of nodes and texts; of an element with others in it those of the innermost, but
+    for the holes of areas."""
+    found = []
+    for item in value:
+        if not isinstance(item, NODES):
+            found.append(read_place(atom_text(evaluator.atom(item))))
+            continue
+        for node in evaluator.nodes([item]):
+            found += [_place_at(evaluator, leaf) for leaf in _innermost(evaluator, node)]
+    return [place for place in found if place is not None]
+
+
+def _innermost(evaluator: Evaluator, node: Node) -> list[Node]:
+    stream = evaluator.streams[node.tree]
+    if node.type is NodeType.DOCUMENT:
+        element = 0
+    elif node.type is NodeType.ELEMENT:
+        element = node.number
+    else:
+        return [node]
+    end, found = stream.element_end[element] if len(stream) else 0, []
+    while element < end:
+        inner = element_node(element, node.tree)
+        after = stream.element_end[element]
+        evaluator.charge()
+        if after == element + 1:
+            found.append(inner)
+        elif (name := evaluator.name_of(inner)) is not None and name.local in _HOLES:
+            element = after
+            continue
+        element += 1
+    return found
+
+
+def _place_at(evaluator: Evaluator, node: Node) -> Place | None:
+    text = evaluator.string_value(node)
+    evaluator.charge_text(len(text))
+    name = evaluator.name_of(node)
+    said = {"srsName": "", "srsDimension": ""}
+    for element in _around(evaluator, node):
+        stream = evaluator.streams[element.tree]
+        for number in stream.attributes_of(element.number):
+            attribute = stream.names[stream.attribute_name[number]]
+            if attribute.local in said and not attribute.namespace:
+                said[attribute.local] = stream.attribute_value(number).strip()
+    return read_place(text, name.local if name else "", *said.values())
+
+
+def _pairs(
+    name: str, evaluator: Evaluator, one: Value, other: Value
+) -> Iterator[tuple[Place, Place]]:
+    others = _places_in(evaluator, other)
+    for place in _places_in(evaluator, one):
+        for known in others:
+            evaluator.charge(1 + work(name, place, known) // PAIRS_A_VISIT)
+            yield place, known
+
+
+def _relates(name: str) -> Callable[[Evaluator, Value, Value], Value]:
+    return lambda *asked: [any(relates(name, *pair) for pair in _pairs(name, *asked))]
+
+
+def _distance(evaluator: Evaluator, one: Value, other: Value) -> Value:
+    """The least one; nothing where there is no place."""
+    pairs = _pairs("place:distance", evaluator, one, other)
+    least = min((distance(*pair) for pair in pairs), default=None)
+    return [] if least is None else [least]
+
+
+def _place_texts(evaluator: Evaluator, value: Value) -> Value:
+    texts = [place.text for place in _places_in(evaluator, value)]
+    evaluator.charge_memory(sum(map(len, texts)))
+    return list(texts)
+
+
+def _known_places(evaluator: Evaluator, value: Value) -> Value:
+    texts = _place_texts(evaluator, value)
+    if value and not texts:
+        said = evaluator.first_string(value)[:80]
+        raise DynamicError("FORG0001", f"{said!r} is no place")
+    return texts
+
+
+_PLACE_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    **{name: _relates(name) for name in EXCHANGED},
+    "place:distance": _distance,
+    "place:read": _place_texts,
+    "place:known": _known_places,
+}
+
+
 # -- functions of the whole value
 
 
@@ -1295,6 +1403,7 @@ _ABOUT_MESSAGES: dict[str, Callable[..., Value]] = {
     "string": _string,
     "deep-equal": lambda *arguments: [deep_equal(*arguments)],
     "index-of": _index_of,
+    **_PLACE_FUNCTIONS,
 }
 
 

@@ -165,8 +165,14 @@ FUNCTIONS: dict[str, Signature] = {
     **_alike("math:exp math:exp10 math:log math:log10 math:sqrt", _NUMBER, "number"),
     **_alike("math:sin math:cos math:tan math:asin math:acos math:atan", _NUMBER, "number"),
     **_alike("math:pow math:atan2", _NUMBER, "number number"),
+    **_alike("place:inside place:covers place:intersects", _BOOLEAN, "items items"),
+    **_alike("place:distance", _NUMBER, "items items"),
+    **_alike("place:read place:known", _STRING, "items"),
     **{name: Signature(result, (ArgumentKind.ATOM,), 1) for name, result in TYPES.items()},
 }
+
+# Functions of two places, each of which is any of several.
+OF_PLACES = frozenset(("place:inside", "place:covers", "place:intersects", "place:distance"))
 
 # Functions of the time at which the root broker accepted the message, by what they give.
 CURRENT = {f"current-{kind}": f"xs:{kind}" for kind in ("date", "dateTime", "time")}

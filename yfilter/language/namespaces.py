@@ -10,6 +10,7 @@ from formats.names import XML_NAMESPACE
 
 FUNCTION_NAMESPACE = "http://www.w3.org/2005/xpath-functions"
 MATH_NAMESPACE = f"{FUNCTION_NAMESPACE}/math"
+PLACE_NAMESPACE = "urn:onyx:place"
 SVRL_NAMESPACE = "http://purl.oclc.org/dsdl/svrl"
 SCHEMA_NAMESPACE = "http://www.w3.org/2001/XMLSchema"
 CODEPOINT_COLLATION = f"{FUNCTION_NAMESPACE}/collation/codepoint"
@@ -24,6 +25,7 @@ INITIAL_NAMESPACES: Final[Mapping[str, str]] = {
     "xsi": f"{SCHEMA_NAMESPACE}-instance",
     "fn": FUNCTION_NAMESPACE,
     "math": MATH_NAMESPACE,
+    "place": PLACE_NAMESPACE,
     "svrl": SVRL_NAMESPACE,
     "local": LOCAL_NAMESPACE,
     "err": ERROR_NAMESPACE,

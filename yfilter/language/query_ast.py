@@ -45,6 +45,7 @@ from yfilter.language.functions import (
 )
 from yfilter.language.namespaces import ERROR_NAMESPACE, braced
 from yfilter.language.numbers import number_text
+from yfilter.language.places import EXCHANGED
 from yfilter.language.trees import Blank, NeedsWords, by_identity, flat, parts_of, split
 from yfilter.language.words import NOWHERE, OPERATOR, WILDCARD, WORD_TESTS, Spacing, needles_of
 
@@ -2166,11 +2167,28 @@ class FunctionCall(Expression):
                 # it looks at the first node, so it holds for some node
                 call = FunctionCall(self.name, (DOT, self.arguments[1]))
                 return iter(()) if self.is_local else _some_of(_where(value, call))
+        if self.name in EXCHANGED and (about := self._about_a_place()):
+            return iter(()) if self.is_local else _some_of(_where(*about))
         return _some_of(self)
+
+    def _about_a_place(self) -> tuple[Expression, FunctionCall] | None:
+        """Of a function of places of which the profile says one: the other, and what it asks of
+        some node of that."""
+        match self.arguments:
+            case (place, Literal() as known):
+                return place, FunctionCall(self.name, (DOT, known))
+            case (Literal() as known, place):
+                return place, FunctionCall(self.name, (known, DOT))
+        return None
 
     def implied_if(self, operator: Operator, value: str | Number) -> Iterator[Expression]:
         """The conditions implied where its value compares so with a constant: that there are nodes,
         if the comparison does not hold for none."""
+        if self.name == "place:distance" and (about := self._about_a_place()):
+            place, least = about
+            is_of_some = operator in (Operator.LT, Operator.LE) and not self.is_local
+            near = Comparison(least, operator, Literal(value))
+            return _some_of(_where(place, near)) if is_of_some else iter(())
         there = tuple(_some_of(*self.arguments))
         if self.name == "string-length":
             there = tuple(self.arguments[0].implied_by_text()) if self.arguments else ()

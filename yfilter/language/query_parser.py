@@ -43,6 +43,7 @@ from yfilter.language.functions import (
     LEFT_OUT,
     NODES,
     NOTHING,
+    OF_PLACES,
     OPAQUE_TYPES,
     PARENTS,
     PATTERN_FUNCTIONS,
@@ -63,6 +64,7 @@ from yfilter.language.namespaces import (
     INITIAL_NAMESPACES,
     LOCAL_NAMESPACE,
     MATH_NAMESPACE,
+    PLACE_NAMESPACE,
     SCHEMA_NAMESPACE,
     SVRL_NAMESPACE,
     WRITTEN_OUT,
@@ -181,6 +183,8 @@ def value_suggestion(wrong: Expression) -> str:
     match wrong:
         case FunctionCall(name, _) if name in WORD_TESTS:
             return "words, of which the last may end in .*"
+        case FunctionCall(name, _) if name in OF_PLACES:
+            return 'a place, such as "52.5,13.4" or "circle 52.5,13.4 30"'
         case FunctionCall(type_, _) | Cast(_, type_) if type_.startswith("xs:"):
             such = (
                 f', such as {type_}("{_VALUES_OF_TYPES[type_]}")'
@@ -578,7 +582,7 @@ _COLLATED = {
 _ONE_VALUE = ast.SequenceType("xs:anyAtomicType", None, None, "?")
 _NUMBER_LENGTH_MAX = 64
 _OPERAND = "a path, a literal or a function call"
-_WITH_PREFIX = {MATH_NAMESPACE: "math", SVRL_NAMESPACE: "svrl"}
+_WITH_PREFIX = {MATH_NAMESPACE: "math", PLACE_NAMESPACE: "place", SVRL_NAMESPACE: "svrl"}
 _ACCEPTED = {
     ArgumentKind.STRING: NODES | ItemKind.STRING,
     ArgumentKind.PATTERN: NODES | ItemKind.STRING,
@@ -630,6 +634,7 @@ _RESERVED = frozenset(
         "",
         FUNCTION_NAMESPACE,
         MATH_NAMESPACE,
+        PLACE_NAMESPACE,
         SCHEMA_NAMESPACE,
         SVRL_NAMESPACE,
         f"{SCHEMA_NAMESPACE}-instance",

@@ -74,6 +74,7 @@ _NOTHING: Places = ()
 
 _OF_NAMES = frozenset(("name", "local-name", "namespace-uri"))
 _BEYOND = frozenset(("root", "lang", "svrl:location"))
+_SYSTEM = ast.NameTest("", "srsName")  # of places, which may stand above them
 _KINDS = {ast.Use.THERE: Kind.NODE, ast.Use.VALUE: Kind.VALUE, ast.Use.COPY: Kind.SUBTREE}
 _DOWNWARD = (None, ast.Axis.SELF, ast.Axis.DESCENDANT, ast.Axis.DESCENDANT_OR_SELF)
 
@@ -159,6 +160,8 @@ class PathUsage:
         name, signature = call.name, signature_of(call.name)
         if name == "svrl:location":  # which counts siblings, of everything that is around
             self.mark((Place(False, ((True, ast.ANY_NAME),)),), Kind.NODE)
+        elif name.startswith("place:"):
+            self.mark((Place(False, ((True, ast.ANY_NAME),)),), Kind.ATTRIBUTE, _SYSTEM)
         elif signature is None or name in _BEYOND:
             raise UsesEverything
         elif not call.arguments and signature.context:

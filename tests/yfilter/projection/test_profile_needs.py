@@ -186,3 +186,16 @@ def test_paths_that_lead_anywhere(seed: int) -> None:
             continue
         texts.append(text)
     check(texts, random_message(rng).stream)
+
+
+def test_the_systems_of_places_are_kept() -> None:
+    stream = parse_text(
+        b'<a srsName="CRS84" x="1"><b><p k="2">13.4 52.5</p><q/></b><b><p>13 52</p></b><c/></a>'
+    )
+    check(
+        [
+            'for $b in //b where place:inside($b/p, "52.5,13.4") return <h>{place:read($b)}</h>',
+            'for $p in //p where place:distance($p, "52,13") < 1 return <h>{$p}</h>',
+        ],
+        stream,
+    )
