@@ -14,6 +14,7 @@ cliff     profiles of one operator each, and of one form each with 1 to 1,000 el
 rules     Schematron rule sets, each beside its stylesheet in Saxon; needs ``--rules``
 grouping  2,000 distinct values grouped
 links     messages cut for 1, 8 and 32 links
+places    1,000 and 10,000 profiles with an area each, beside a loop over these; without Saxon
 ========  ========================================================================================
 """
 
@@ -33,8 +34,9 @@ from benchmarks.report import Report
 from benchmarks.workload.forms import FORMS
 from benchmarks.workload.operators import OPERATORS
 
-_PARTS = ("paths", "flwor", "returns", "cliff", "rules", "grouping", "links")
+_PARTS = ("paths", "flwor", "returns", "cliff", "rules", "grouping", "links", "places")
 _PATHS, _LARGER = 5_000, 100_000
+_PLACES = (1_000, 10_000)
 _CLIFF, _CLIFF_FORMS = (1_000, 10_000), (10, 1_000, 10_000)
 _QUICK_NUMBER, _QUICK_ELEMENTS = 30, 5
 
@@ -101,7 +103,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     """Measures as the options say; raises WrongAnswers where results differ."""
-    need_saxon()
+    if options.part != ["places"]:
+        need_saxon()
     if options.quick:
         options.number = options.number or _QUICK_NUMBER
         options.flwor_number, options.cliff_number = _QUICK_NUMBER, [_QUICK_NUMBER]
@@ -138,6 +141,9 @@ def _jobs(options: argparse.Namespace, report: Report) -> Iterator[DeliverJob]:
             yield replace(base, part=part, number=options.number or _PATHS)
             if options.number is None:
                 yield replace(base, part=part, number=_LARGER, suffix=f"_{_LARGER}")
+        elif part == "places":
+            for number in (_QUICK_NUMBER,) if options.quick else _PLACES:
+                yield replace(base, part=part, number=number, suffix=f"_{number}")
         elif part == "cliff":
             yield from _cliff_jobs(base, options)
         elif part == "rules":

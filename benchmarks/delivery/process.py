@@ -14,6 +14,7 @@ from benchmarks.delivery.grouping import measure_grouping
 from benchmarks.delivery.job import DeliverJob, Teller
 from benchmarks.delivery.links import measure_links
 from benchmarks.delivery.paths import measure_paths
+from benchmarks.delivery.places import measure_places
 from benchmarks.delivery.returns import measure_returns
 from benchmarks.delivery.rules import measure_rules
 from formats.kernel import build_info
@@ -28,6 +29,7 @@ PARTS: Mapping[str, Callable[[DeliverJob, Teller], None]] = {
     "rules": measure_rules,
     "grouping": measure_grouping,
     "links": measure_links,
+    "places": measure_places,
 }
 
 

@@ -51,6 +51,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, o
         ),
         ("grouping", {"grouping_ms", "grouping_count_ms"}),
         ("links", {"links_1_us", "links_32_us"}),
+        ("places", {"places_us_30", "places_looped_us_30", "places_ratio_30"}),
     ],
 )
 def test_a_part_has_the_promised_keys(
