@@ -144,6 +144,7 @@ def _random_profiles(seed: int, size: float) -> list[Command]:
     return [
         _language(*words),
         _tests("tests/formats", "tests/yfilter", "tests/overlay", "tests/registration/planning"),
+        _tests("tests/registration/spark/test_query_sql.py"),
         _tests("tests/yfilter/graph/test_join_oracle.py", ONYX_GRAPH_SEEDS=seeds),
         _tests(
             *("tests/yfilter/test_reference.py", "tests/yfilter/graph/test_corpora.py"),
@@ -218,7 +219,7 @@ STEPS = (
     Step("conformance", "the W3C suites of XQuery (ONYX_QT3), RDF and SPARQL, by both engines", 0,
          _conformance, _without_suite),
     Step("former-release", "networks of the former release and this one", 0.1, _former_release),
-    Step("random-profiles", "both engines against lxml, elementpath, Saxon and pyoxigraph", 0.1,
+    Step("random-profiles", "both engines against lxml, elementpath, Saxon, pyoxigraph; Spark", 0.1,
          _random_profiles),
     Step("fuzz", "damaged bytes, odd frames and requests", 0.2, _fuzz),
     Step("simulation", "every scenario of the simulation", 0.3, _simulation),
