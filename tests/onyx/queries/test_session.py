@@ -16,9 +16,6 @@ from registration.queries.providers import Market
 from registration.queries.quality import Quality
 from registration.queries.refusals import QueryRefused
 from registration.queries.stopped import QueryStopped
-from registration.spark.fragment_job import STATIC_SETTINGS
-from registration.spark.session import SparkOptions
-from tests.conftest import Sessions
 from tests.onyx.queries.one_process import ROWS, Place
 
 JOIN = "SELECT r.n, r.t FROM A.R r JOIN B.S s ON s.n = r.n"
@@ -26,9 +23,9 @@ NOT_ANN = ':rule a q:Permission ; q:subject "user/ben" ; q:right "read" ; q:reso
 
 
 @pytest.fixture(scope="module")
-def spark(sessions: Sessions) -> Any:
-    """With slots for both providers and for the asking process."""
-    return sessions.of(SparkOptions("local[8]", STATIC_SETTINGS))
+def spark(query_spark: Any) -> Any:
+    """Of both providers and of the asking process."""
+    return query_spark
 
 
 @pytest.fixture
