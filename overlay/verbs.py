@@ -322,8 +322,7 @@ _ProfileSettings: Any = may_be_unset(ProfileSettings, ProfileNamed, verb="")
 
 
 class ProfileSet(_ProfileSettings, frozen=True, kw_only=True):  # type: ignore[call-arg, misc]
-    """Change settings of a profile, named as for ``profile show``; those that are not given
-    stay."""
+    """Change settings of a profile; those that are not given stay."""
 
     effect = Effect.OWN
     answer: ClassVar = answers.ProfileInfo
