@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from onyx.cli.asking import settings_said
 from onyx.cli.network_option import registration_address
 from onyx.cli.source_publish import Progress
-from onyx.cli.values import counted, print_json, read_input, say
+from onyx.cli.values import counted, print_json, say
 from onyx.clients import User
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, UsageError, UserError
 from onyx.profile_batches import NewProfile, ProfileBatches
@@ -44,7 +44,7 @@ def read_lines(name: str, skip_bad: bool, *needed: str) -> list[Line]:
     read = read_object if has_objects(name) else _read_plain
     good: list[Line] = []
     bad = 0
-    for number, text in numbered(name, read_input(name)):
+    for number, text in numbered(name):
         try:
             line = read(text, *needed)
             if "text" in needed:

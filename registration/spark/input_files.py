@@ -143,7 +143,8 @@ def small_profiles(paths: Sequence[str], kind: str) -> Rows:
         rows = [row for path in paths for row in _parquet_rows(path)]
     else:
         files = [file for path in paths for file in _files(Path(path))]
-        rows = list(_file_rows(files) if kind == "files" else _line_rows(files, kind))
+        whole = ((file.name, unpacked(str(file)), 1.0) for file in files)
+        rows = list(whole if kind == "files" else _line_rows(files, kind))
     return Rows([batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)) or ((), (), ()))])
 
 
@@ -155,17 +156,12 @@ def small_weighted(profiles: Rows, path: str) -> Rows:
     return Rows([batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)) or ((), (), ()))])
 
 
-def _file_rows(files: Sequence[Path]) -> Iterator[_Row]:
-    for file in files:
-        yield file.name, unpacked(str(file), _read(file)), 1.0
-
-
 def _line_rows(files: Sequence[Path], kind: str) -> Iterator[_Row]:
     before = number = 0
     for file in files:
         before += number
         number = 0
-        for number, text in numbered(str(file), _read(file)):
+        for number, text in numbered(str(file)):
             usual = str(before + number - 1)
             if kind == "lines":
                 yield usual, text.strip(), 1.0
@@ -181,15 +177,6 @@ def row_of(text: str, where: str, usual: str) -> _Row | None:
     except ValueError as error:
         raise UnreadableData(f"{where}: {error}") from None
     return None if line.near else (line.profile or usual, line.text, line.load)
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        raise UnreadableData(f"{file}: there is no such file or directory") from None
-    except OSError as error:
-        raise UnreadableData(f"{file}: cannot be read: {error}") from None
 
 
 def _parquet_rows(path: str) -> Iterator[_Row]:

@@ -186,15 +186,13 @@ def _rows_of(name: str, batches: Iterator[Batch]) -> Iterator[Batch]:
     """Of lines with the places that Spark gives them, which are those of a file only as long as
     one task reads all of it: a wrong line is told with its beginning."""
     for batch in batches:
-        lines = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        found = (
+        rows = [
             row_of(text, f"{name}: the line {text[:60]!r}", str(number))
-            for text, number in lines
+            for text, number in zip(*(each.to_pylist() for each in batch.columns), strict=True)
             if text.strip()
-        )
-        rows = [row for row in found if row is not None]
-        if rows:
-            yield batch_of(PROFILES_SCHEMA, list(zip(*rows, strict=True)))
+        ]
+        columns = list(zip(*filter(None, rows), strict=True)) or ((), (), ())
+        yield batch_of(PROFILES_SCHEMA, columns)
 
 
 def _read_archive(session: Session, path: str, note: Note) -> Frame:

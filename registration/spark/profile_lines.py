@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -44,19 +45,21 @@ def has_objects(name: str) -> bool:
     return name.removesuffix(".gz").endswith(OBJECT_SUFFIXES)
 
 
-def unpacked(name: str, data: bytes) -> str:
-    """The text of a file; UnreadableData."""
+def unpacked(name: str) -> str:
+    """The text of a file, or of standard input ("-"); UnreadableData."""
     try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise UnreadableData(f"{name}: there is no such file or directory") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UnreadableData(f"{name}: cannot be read: {error}") from None
 
 
-def numbered(name: str, data: bytes) -> Iterator[tuple[int, str]]:
+def numbered(name: str) -> list[tuple[int, str]]:
     """The lines of a file that are not empty, counted from 1; UnreadableData."""
-    for number, line in enumerate(unpacked(name, data).split("\n"), 1):
-        if line.strip():
-            yield number, line
+    lines = enumerate(unpacked(name).split("\n"), 1)
+    return [(number, line) for number, line in lines if line.strip()]
 
 
 def read_object(line: str, *needed: str) -> ProfileLine:
