@@ -204,6 +204,7 @@ class ChildProcess:
             *("--listen-fds", *map(str, self._listen_fds)),
             *("--ready-fd", str(ready_fd)),
             *("--lifeline-fd", str(self._lifeline_fd)),
+            *("--restarts", str(self.restarts)),
             *(("--kept",) if self.is_kept else ()),
             *(("--credentials", str(self._credentials)) if self._credentials else ()),
         ]

@@ -256,6 +256,17 @@ def certificates(facts: Facts) -> Iterator[DoctorFinding]:
             yield find("certificate", about, said, remedy)
 
 
+def restarted(facts: Facts) -> Iterator[DoctorFinding]:
+    for node, statistics in facts.answering():
+        if restarts := statistics.node.restarts:
+            yield warning(
+                "restarts", node,
+                f"its launcher has started it again, {restarts} times since it started itself",
+                "its log says why it ended each time (a line error, or none: killed from outside, "
+                "by memory too)",
+            )  # fmt: skip
+
+
 def insecure(facts: Facts) -> Iterator[DoctorFinding]:
     nodes = [node for node, statistics in facts.answering() if statistics.node.tls is None]
     if nodes:
@@ -371,6 +382,7 @@ CHECKS: tuple[Check, ...] = (
         clocks,
         certificates,
         insecure,
+        restarted,
         waiting,
         absent,
         flapping,

@@ -324,6 +324,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
+    parser.add_argument("--restarts", type=int, default=0, help="so often it was started again")
     parser.add_argument("--kept", action="store_true", help="it is started again when it ends")
     parser.add_argument("--credentials", type=Path, help="without it: no TLS")
     arguments = parser.parse_args(argv)
@@ -349,6 +350,7 @@ async def run_node_process(
     waiting: Callable[[], None] = lambda: None,
     progress: Progress = unsaid,
     tells_lost: bool = True,
+    restarts: int = 0,
 ) -> None:
     """Run a node until a signal or the end of the lifeline stops it.
 
@@ -382,7 +384,7 @@ async def run_node_process(
             nursery.start_soon(_heed_signals, nursery.cancel_scope)
             if lifeline is not None:
                 nursery.start_soon(stop_at_end, lifeline, nursery.cancel_scope)
-            vitals = _open_vitals(process, sockets, nursery)
+            vitals = _open_vitals(process, sockets, nursery, restarts)
             file = _File(topology, read_file)
             _follow_files(nursery, file, vitals, shown)
             has_standby = topology.node(node_id).has_standby
@@ -523,9 +525,11 @@ def _issuer(topology: Topology, nursery: trio.Nursery) -> Callable[[str], Princi
     return issuer.principal
 
 
-def _open_vitals(process: NodeProcess, sockets: NodeSockets, nursery: trio.Nursery) -> Vitals:
+def _open_vitals(
+    process: NodeProcess, sockets: NodeSockets, nursery: trio.Nursery, restarts: int
+) -> Vitals:
     """New ones, that whoever asks at the admin address is told, if the process has one."""
-    about = convert({**who(), "started": time.time()}, Node)
+    about = convert({**who(), "started": time.time(), "restarts": restarts}, Node)
     vitals = Vitals(about, lambda settings: use_logs(settings.log))
     if process.admin_address is not None:
         # What a process without an admin address need not load.
@@ -568,6 +572,7 @@ async def _run_child(topology: Topology, arguments: argparse.Namespace) -> None:
         waiting=tell_launcher,
         progress=tell_progress,
         tells_lost=arguments.kept,
+        restarts=arguments.restarts,
     )
 
 

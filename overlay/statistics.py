@@ -109,6 +109,9 @@ class Node(Struct):
         gauge("1 where there is no TLS.", "insecure", value=lambda tls: float(tls is None)),
     ] = UNSET
     store: StoreCounts = field(default_factory=StoreCounts)
+    restarts: Annotated[
+        int, gauge("Times that its launcher has started the process again, since it started.")
+    ] = 0
 
 
 class Dead(Struct):

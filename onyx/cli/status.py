@@ -128,6 +128,8 @@ def _lines(found: Found, statistics: NodeStatistics | RequestFailed | None) -> I
         return
     for whose, until in certificate_ends(statistics.node):
         yield f"{node}: {whose} {until}"
+    if restarts := statistics.node.restarts:
+        yield f"{node} was started again {counted(restarts, 'time')}: its log says why"
     if kept := statistics.dead.kept:
         yield f"{node} has failed at {counted(kept, 'input')}: onyx dead list"
     if statistics.disk_is_short:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onyx.cli.status import HEADING, Found, _lines, _row
+from onyx.doctor import Facts, Process, restarted
 from overlay.link.validity import DAY
 
 
@@ -49,6 +50,14 @@ def test_profiles_that_are_suspended_are_named() -> None:
     told = {"broker": "B1", "budgets": {"suspended": {"p1": "it is suspended"}}}
     assert lines(told) == ["B1: p1: it is suspended"]
     assert lines({"broker": "B1", "budgets": {"suspended": {}}}) == []
+
+
+def test_a_process_that_was_started_again_is_named() -> None:
+    told = {"broker": "B1", "node": {"restarts": 2}}
+    assert lines(told) == ["B1 was started again 2 times: its log says why"]
+    (finding,) = restarted(Facts("0", processes={"B1": Process("127.0.0.1:1", told)}))
+    assert (finding.about, finding.severity) == ("B1", "warning")
+    assert "2 times" in finding.what
 
 
 def test_brokers_that_are_away_for_long_are_named() -> None:

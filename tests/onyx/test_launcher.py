@@ -22,10 +22,11 @@ from onyx.errors import (
     LaunchError,
     NetworkUnreachable,
 )
+from onyx.registration_client import NetworkClient
 from overlay.backoff import Backoff
 from overlay.gateway import GatewayTable
 from overlay.nodes import Address
-from overlay.statistics import RegistrationStatistics
+from overlay.statistics import NodeStatistics, RegistrationStatistics
 from overlay.topology import AdminOptions, TopologyError, load_topology
 from tests.onyx.networks import RunningProcess, is_running, open_files
 from tests.onyx.networks import small_topology as topology_in
@@ -115,6 +116,9 @@ async def test_a_source_without_patience_gives_up_when_its_broker_is_gone(tmp_pa
             async with DataSource(network.registration, known.id, patience_seconds=0.01):
                 network.kill("B1")
                 await trio.sleep_forever()
+        await network.wait_ready("B1")
+        async with NetworkClient(address) as client:
+            assert (await client.statistics(NodeStatistics)).node.restarts == 1
 
 
 async def test_everything_survives_a_stop_of_the_whole_network(tmp_path: Path) -> None:
