@@ -1,4 +1,5 @@
-"""Tests of faults start their processes as users do, since they are about starts and ends."""
+"""Tests of faults that are about starts have processes that start as users start them; in a
+campaign all have."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 from tests.forked import STARTED
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(scope="module")
 def real_starts(starts: None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(subprocess, "Popen", STARTED)

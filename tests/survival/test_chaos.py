@@ -14,6 +14,7 @@ from tests.survival.replicas import replicated_postgres
 
 SECONDS = float(os.environ.get("ONYX_CHAOS_SECONDS", "15"))
 SEED = int(os.environ.get("ONYX_CHAOS_SEED", "1"))
+pytestmark = pytest.mark.usefixtures("real_starts")
 HANGING_SECONDS = 540.0  # so that what was said, and the logs of nodes, are there to be looked at
 WITH_STANDBYS = os.environ.get("ONYX_CHAOS_STANDBYS") == "1"
 

@@ -16,6 +16,7 @@ from overlay.link.store_head import read_head
 from tests.survival.machine import Machine, cut_power, machines
 from tests.survival.separate_nodes import HERE
 
+pytestmark = pytest.mark.usefixtures("real_starts")
 COMMIT = """
 import os, signal, sys
 from overlay.link.events import Put

@@ -11,6 +11,7 @@ import trio
 from tests.hanging import SAFETY_SECONDS
 from tests.survival.upgrade import HistoryMissing, former_code, upgrade
 
+pytestmark = pytest.mark.usefixtures("real_starts")
 SEED = int(os.environ.get("ONYX_UPGRADE_SEED", "1"))
 
 
