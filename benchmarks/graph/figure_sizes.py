@@ -30,7 +30,7 @@ class Sizes:
 
     def steps(self, number: int) -> list[int]:
         """Numbers of subscriptions, up to the scaled one."""
-        return [max(50, round(number * self.scale * share)) for share in (0.25, 0.5, 0.75, 1.0)]
+        return [max(20, round(number * self.scale * share)) for share in (0.25, 0.5, 0.75, 1.0)]
 
 
 def processor_us(act: Callable[..., object], *arguments: object) -> float:
