@@ -181,12 +181,12 @@ class FunctionRunner:
             raise
 
     def used(self) -> Used:
-        """Since the start; memory is 0 where the system does not tell it."""
+        """Since the start; memory is 0 where the system does not tell it, as behind its end."""
         megabytes = 0.0
         if sys.platform == "linux":
             status = Path(f"/proc/{self._process.pid}/status").read_text()
-            most = int(status.partition("VmHWM:")[2].split()[0]) << 10
-            megabytes = max(0, most - self._idle) / (1 << 20)
+            said = status.partition("VmHWM:")[2].split()  # nothing of a process that has ended
+            megabytes = max(0, (int(said[0]) << 10) - self._idle) / (1 << 20) if said else 0.0
         seconds = self._seconds() - self._began
         return Used(self._rows, self._rows_made, self._bytes, seconds, megabytes)
 

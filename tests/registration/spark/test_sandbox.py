@@ -119,3 +119,10 @@ def test_nothing_of_a_function_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         assert file.exists()
     assert process.returncode is not None
     assert not file.exists()
+
+
+def test_a_process_that_has_ended_has_used_no_memory_that_is_told() -> None:
+    with FunctionRunner(Work(COPY, zipped("copy = list"), "hostile:copy")) as runner:
+        runner._process.kill()
+        os.waitid(os.P_PID, runner._process.pid, os.WEXITED | os.WNOWAIT)
+        assert runner.used().megabytes == 0.0
