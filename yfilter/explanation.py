@@ -17,8 +17,8 @@ What comes after it was not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from yfilter.graph.said_paths import said_disjunct
 
@@ -56,6 +56,10 @@ class Part:
     outcome: Outcome | None
     parts: tuple[Part, ...] = ()
 
+    def renamed(self, short: Callable[[str], str]) -> Part:
+        parts = tuple(part.renamed(short) for part in self.parts)
+        return replace(self, text=short(self.text), parts=parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -72,6 +76,10 @@ class Failure:
     before: str
     positions: tuple[str, ...]
     hint: str = ""
+
+    def renamed(self, short: Callable[[str], str]) -> Failure:
+        text, statement, before = map(short, (self.text, self.statement, self.before))
+        return Failure(text, statement, before, self.positions, self.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,11 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def renamed(self, short: Callable[[str], str]) -> Explanation:
+        """With the parts and the failure as ``short`` writes their names, for people."""
+        parts = tuple(part.renamed(short) for part in self.parts)
+        return replace(self, parts=parts, failure=self.failure and self.failure.renamed(short))
 
     def lines(self) -> Iterator[str]:
         """The explanation for people."""

@@ -77,6 +77,8 @@ from yfilter import (
     routing_query,
 )
 from yfilter.graph.graph_query import is_graph_query, unbound_variables
+from yfilter.language.namespaces import ShortNames
+from yfilter.language.query_parser import prefixes_of
 from yfilter.language.schema_check import SchemaCheck
 from yfilter.matcher import check_profile
 from yfilter.plan_graph import NODES_MAX
@@ -205,7 +207,8 @@ def run_explain(arguments: argparse.Namespace) -> int:
         with about(arguments.message):
             raise
     code = EXIT_DATA if warning is not None and arguments.strict else EXIT_OK
-    text = str(explanation)
+    names = ShortNames(prefixes_of(text))
+    text = names.whole(str(explanation.renamed(names.short)))
     if warning is not None:
         text += f"\n\nIt can match no message that follows {arguments.schema}\n{warning}"
     tell_of(arguments, {**asdict(explanation), "warning": warning_object(warning)}, text)
@@ -481,6 +484,7 @@ async def run_why_not(arguments: argparse.Namespace) -> None:
     failure = explanation.failure
     failed = None if failure is None else asdict(failure)
     facts = {"profile": arguments.profile, "matched": not failed, "failure": failed}
+    names = ShortNames(prefixes_of(text))
     text = f"{arguments.profile} matches it"
     if failure is not None:
         text = (
@@ -491,7 +495,7 @@ async def run_why_not(arguments: argparse.Namespace) -> None:
             text += f"\n  there is    {failure.before}  {', '.join(failure.positions)}".rstrip()
         if failure.hint:
             text += f"\n  hint        {failure.hint}"
-    tell_of(arguments, facts, text)
+    tell_of(arguments, facts, names.whole(text))
 
 
 ADD_EXAMPLES = """\

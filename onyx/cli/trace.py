@@ -18,6 +18,7 @@ from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import TraceLink, TraceStep
 from yfilter.graph.said_paths import said_disjunct
+from yfilter.language.namespaces import ShortNames
 
 DETAILS = f"""\
 Asks every broker on the way what it does with the message, as its parent would send it:
@@ -63,7 +64,7 @@ async def run(arguments: argparse.Namespace) -> int:
         tree = answers[root].tree
         size = f"{len(message):,} bytes as {publish_format(media_type)}"
         print(f"message of {arguments.source}, {size}, on the tree {tree}")
-        print("\n".join(_tree(answers, root, len(message), "", "")))
+        print(ShortNames().whole("\n".join(_tree(answers, root, len(message), "", ""))))
     if outcome is not None:
         said = f"accepted as number {outcome.number}" if outcome.accepted else outcome.reason
         facts = {"published": outcome.accepted, "number": outcome.number, "said": said}

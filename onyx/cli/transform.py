@@ -14,6 +14,7 @@ from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import LinkTransformation
 from overlay.unfit import quote
+from yfilter.language.namespaces import ShortNames
 
 EXAMPLES = """\
   onyx transform show B1:B3
@@ -88,7 +89,8 @@ def _lines(answer: LinkTransformation, profiles: Mapping[str, list[str]]) -> Ite
         if branch.has_graph_profiles:
             yield "  graph profiles: graphs and RDF/XML documents whole, where their patterns match"
         if branch.query != "()" or not branch.has_graph_profiles:
-            yield from (f"  {line}" for line in branch.query.splitlines())
+            query = ShortNames().whole(branch.query)
+            yield from (f"  {line}".rstrip() for line in query.splitlines())
 
 
 def _named(profiles: list[str]) -> str:

@@ -63,6 +63,7 @@ from overlay.statistics import BrokerStatistics, RegistrationStatistics, Sent
 from overlay.topology import Topology, TopologyError, load_topology, parse_topology
 from registration.metadata.provider_reader import ProviderStatus
 from yfilter.graph.said_paths import said_disjunct
+from yfilter.language.namespaces import ShortNames
 
 # -------------------------------------------------------------------------------------------------
 # The application: routes of the API and of the pages, in front of one network.
@@ -670,6 +671,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(bytes=bytes_text, count=count_text, time=time_text)
+    templates.filters.update(in_short=lambda text: ShortNames().whole(text))
     templates.globals["navigation"] = NAVIGATION
     return templates
 

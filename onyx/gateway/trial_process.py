@@ -23,7 +23,9 @@ from formats.errors import DecodeError, MessageRefused, Refusal
 from formats.publication import read_publication
 from registration.spark.archived_message import read_archived
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits
+from yfilter.language.namespaces import ShortNames
 from yfilter.language.profile_limits import DEFAULT_EVALUATION_LIMITS
+from yfilter.language.query_parser import prefixes_of
 
 # -------------------------------------------------------------------------------------------------
 # Replay: what a profile gets of archived messages, in a process of the trials.
@@ -122,7 +124,10 @@ def try_profile(
     matcher = _new_matcher()
     read = None if message is None else read_publication(message, media_type, base=base)
     explained = matcher.explain(profile, read)
-    found: dict[str, Any] = {**asdict(explained), "text": str(explained)}
+    names = ShortNames(prefixes_of(profile))
+    shown = explained.renamed(names.short)
+    found: dict[str, Any] = {**asdict(explained), "text": names.whole(str(shown))}
+    found["shown"] = {name: asdict(shown)[name] for name in ("parts", "failure")}
     if read is not None and explained.matched:
         matcher.add(profile)
         delivered = [result for each in matcher.deliver(read) for result in each.results]

@@ -39,6 +39,19 @@ def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (condition["text"], condition["by"]) == ("[b or c]", "operator")
 
 
+def test_people_read_prefixes_and_programs_names_in_full(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = 'declare namespace p = "urn:p"; //p:a[@n = 1][Q{urn:x:y}b]'
+    asked = ["profile", "explain", _file(tmp_path, "p.xq", text)]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "    [@n = 1]    (selection)\n    [y:b]       (nested path)\n      /y:b\n" in shown
+    assert shown.endswith("Routing query\n  //p:a[@n = 1]/y:b\n\ny = urn:x:y\n")
+    assert main([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["linear_paths"][0] == "//Q{urn:p}a"
+
+
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = _file(tmp_path, "p.xq", "//a[")
     assert main(["profile", "explain", profile]) == 65

@@ -91,20 +91,21 @@ def test_the_whole_way_on_the_command_line(shell: Shell, tmp_path: Path) -> None
 def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path) -> None:
     # No other test of this network wants what has these names.
     (source,) = shell.lines("source", "register", "--location=10,0")
-    wanted = write(tmp_path / "wanted.xq", '//traced[@n = "1"]/mark')
+    wanted = write(tmp_path / "wanted.xq", '//Q{urn:t}traced[@n = "1"]/*:mark')
     (profile,) = shell.lines("profile", "add", wanted, "--location", "30,0", "--wait")
-    good = write(tmp_path / "good.xml", '<traced n="1"><mark/></traced>')
-    bad = write(tmp_path / "bad.xml", '<traced n="2"><mark/></traced>')
+    good = write(tmp_path / "good.xml", '<traced n="1" xmlns="urn:t"><mark/></traced>')
+    bad = write(tmp_path / "bad.xml", '<traced n="2" xmlns="urn:t"><mark/></traced>')
     lines = shell.lines("trace", good, "--source", source, "--dry-run")
-    assert lines[0] == f"message of {source}, 30 bytes as text, on the tree B1"
+    assert lines[0] == f"message of {source}, 44 bytes as text, on the tree B1"
     assert lines[1].startswith("B1")
-    assert any(line.strip() == 'because of //traced[@n = "1"]/mark' for line in lines)
+    assert any(line.strip() == 'because of //t:traced[@n = "1"]/*:mark' for line in lines)
+    assert lines[-2:] == ["", "t = urn:t"]
     (there,) = (line for line in lines if f"delivers to {profile}" in line)
     assert "└── B3" in there
     first, *_ = shell.objects("trace", bad, "--source", source, "--dry-run")
     failed = [failed for link in first["links"] for failed in link["failed"]]
-    statement = '//traced[@n = "1"]'
-    disjunct = {"disjunct": f"{statement}/mark", "part": '[@n = "1"]', "statement": statement}
+    statement = '//Q{urn:t}traced[@n = "1"]'
+    disjunct = {"disjunct": f"{statement}/*:mark", "part": '[@n = "1"]', "statement": statement}
     assert {**disjunct, "more": 0} in failed
     assert "accepted as number 1" in shell.lines("trace", good, "--source", source)[-1]
     assert shell.run("trace", good, "--source", "nobody") != 0
@@ -113,7 +114,7 @@ def test_the_way_of_a_message_is_shown_with_reasons(shell: Shell, tmp_path: Path
     assert said[0] == f'{profile} does not match it: [@n = "1"] does not hold'
     (facts,) = shell.objects("profile", "why-not", profile, bad)
     assert facts["matched"] is False
-    assert facts["failure"]["before"] == "//traced"
+    assert facts["failure"]["before"] == "//Q{urn:t}traced"
 
 
 def sent_bytes(shell: Shell) -> dict[str, int]:

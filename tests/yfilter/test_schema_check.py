@@ -84,12 +84,12 @@ SWITCH = "for $i in //item return typeswitch ($i) case element(a) return $i/a de
         ("o.dtd", DTD, "//item[contains(x, 'a')]", 17, "no element x in <item>"),
         ("o.dtd", DTD, COPY, 39, "no element x in <item>"),
         ("o.dtd", DTD, SWITCH, 67, "no element a in <item>"),
-        ("o.xsd", XSD, "/order", 2, "a message is never order; expected Q{urn:o}order"),
-        ("o.xsd", XSD, IN_O + "/order/state[. = 'x']/y", 66, "no element Q{urn:o}y in <state>"),
+        ("o.xsd", XSD, "/order", 2, "a message is never order; expected o:order"),
+        ("o.xsd", XSD, IN_O + "/order/state[. = 'x']/y", 66, "no element y in <state>"),
         ("o.xsd", XSD, IN_O + "/order[state = 'Open']", 51, 'is never "Open"; expected "open"'),
         ("o.xsd", XSD, IN_O + "/order/@no", 51, "no attribute @no in <order>; expected @id"),
         ("o.rng", RELAXNG, IN_O + "/order[@id = 'c']", 51, '@id is never "c"; expected "a" or "b"'),
-        ("o.rng", RELAXNG, IN_O + "/item", 45, "a message is never Q{urn:o}item"),
+        ("o.rng", RELAXNG, IN_O + "/item", 45, "a message is never item"),
     ],
 )
 def test_the_first_impossible_step_is_named(

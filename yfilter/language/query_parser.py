@@ -3455,6 +3455,16 @@ def parse_anew(text: str, limits: ProfileLimits = DEFAULT_PROFILE_LIMITS) -> ast
         raise too_deep(text) from None
 
 
+def prefixes_of(text: str) -> Mapping[str, str]:
+    """The namespaces that an accepted profile knows by prefixes, "" the default for element names;
+    without that where the text says ``Q{}``, which is how it names elements of no namespace."""
+    if is_graph_query(text):
+        return {}
+    parser = QueryParser(checked_text(text, _LENIENT_LIMITS), _LENIENT_LIMITS)
+    parser.profile()
+    return parser.scope.namespaces | ({"": ""} if "Q{}" in text else {})
+
+
 def parse_template(text: str) -> ast.Expression:
     """The tree of a profile, whatever errors the constants in it are."""
     return parse_anew(text, _LENIENT_LIMITS)

@@ -26,10 +26,11 @@ from yfilter.errors import ProfileRefused
 from yfilter.graph.graph_query import is_graph_query, parse_graph_query
 from yfilter.language import query_ast as ast
 from yfilter.language.functions import Kinds
+from yfilter.language.namespaces import ShortNames
 from yfilter.language.near_miss import near_miss
 from yfilter.language.profile_limits import DEFAULT_PROFILE_LIMITS, checked_text
 from yfilter.language.query_ast import Axis, LocationStep, NameTest, NodeKind
-from yfilter.language.query_parser import QueryParser
+from yfilter.language.query_parser import QueryParser, prefixes_of
 from yfilter.language.query_text import unparse
 
 # -------------------------------------------------------------------------------------------------
@@ -284,8 +285,10 @@ class SchemaCheck:
         except _Impossible as impossible:
             place = located.text, located.offset(impossible.step)
             hint = self._hint(impossible.places, impossible.step)
-            said = impossible.reason, *place, impossible.expected, hint
-            return ProfileRefused("never-matches", *said)
+            names = ShortNames(prefixes_of(text))
+            reason, expected = map(names.short, (impossible.reason, impossible.expected))
+            hint = "\n    ".join(filter(None, (hint, *names.declared())))
+            return ProfileRefused("never-matches", reason, *place, expected, hint)
         except (_TooMuch, RecursionError):
             pass
         return None

@@ -30,7 +30,7 @@ function show(answer) {
   $("verdict").className = `verdict ${answer.matched ? "yes" : "no"}`;
   $("verdict").textContent = answer.matched
     ? `It matches: ${answer.results} ${answer.results === 1 ? "result" : "results"}.` : "It does not match.";
-  const failure = answer.failure;
+  const { parts: shown, failure } = answer.shown;
   $("hint").textContent = failure
     ? `${failure.text} does not hold${failure.before ? `; there is ${failure.before}` : ""}${failure.hint ? `. ${failure.hint}` : ""}` : "";
   $("result").replaceChildren(...results.map((text) => {
@@ -52,7 +52,7 @@ function show(answer) {
     parts.push(row);
     for (const inner of part.parts) walk(inner, depth + 1);
   };
-  for (const part of answer.parts) walk(part, 0);
+  for (const part of shown) walk(part, 0);
   $("parts").replaceChildren(...parts);
   $("explanation").textContent = answer.text;
 }

@@ -252,6 +252,10 @@ def test_a_profile_is_explained_and_said_why_it_does_not_match(client: Client) -
     asked = {"profile": returning, "message": "<a><b>5</b><c>x</c></a>"}
     explained = client.ask("POST", "/v1/explain", asked).said
     assert (explained["matched"], explained["results_shown"]) == (True, ["<r><c>x</c></r>"])
+    explained = client.ask("POST", "/v1/explain", {"profile": "/Q{urn:a:b}c"}).said
+    texts = [part["text"] for said in (explained, explained["shown"]) for part in said["parts"]]
+    assert texts == ["/Q{urn:a:b}c", "/b:c"]
+    assert explained["text"].endswith("\n\nb = urn:a:b")
     profile = client.add_profile("/a[b > 3]/c")
     asked = {"profile": profile, "message": "<a><b>2</b><c>x</c></a>"}
     why_not = client.ask("POST", "/v1/why-not", asked).said

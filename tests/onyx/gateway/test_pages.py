@@ -218,13 +218,14 @@ def test_a_policy_and_a_source_are_changed_on_their_pages(
 
 
 def test_a_trace_is_a_picture(watched: Watched, client: Client) -> None:
-    added = client.ask("POST", "/v1/profiles", {"text": "/traced", "location": [30, 0]})
+    added = client.ask("POST", "/v1/profiles", {"text": "/Q{urn:t}traced", "location": [30, 0]})
     page = watched.open("/trace")
-    page.fill("#message", "<traced/>")
+    page.fill("#message", "<traced xmlns='urn:t'/>")
     page.locator("#trace").click()
     page.locator("svg.way").wait_for()
     assert page.locator("svg.way path.taken").count() == 2
     assert page.locator("svg.way .matched text").first.text_content() == "B3"
+    assert page.locator("td code.block").first.text_content() == "/t:traced\n\nt = urn:t"
     watched.check("a trace")
     client.ask("DELETE", f"/v1/profiles/{added.said['id']}")
 
