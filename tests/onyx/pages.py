@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Protocol
 
 from onyx.cli.main import build_parser
-from tests.onyx.test_cli_network import write
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(
@@ -34,6 +33,12 @@ HEREDOC = re.compile(r"cat > (\S+) <<'END'")
 NOTE = re.compile(r"\s+#\s.*$|\s{3,}\S.*$")  # behind a command, for people
 PROGRESS = re.compile(r"^onyx: [\d,]+ of [\d,]+ published, .*\n", re.MULTILINE)  # of slow work
 VARIABLE = re.compile(r"(\b[sp]\d+-[a-z0-9]{8}\b|127\.0\.0\.1:\d+|^…\n|…)", re.MULTILINE)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 class Types(Protocol):

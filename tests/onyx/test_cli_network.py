@@ -23,6 +23,7 @@ from overlay.link.client_connection import ClientLimits, RemoteError, open_clien
 from overlay.link.credentials import Credentials
 from tests.hanging import SAFETY_SECONDS
 from tests.onyx.networks import RunningProcess, small_topology_text
+from tests.onyx.pages import write
 
 
 class Shell:
@@ -60,12 +61,6 @@ def shell(
 ) -> Shell:
     monkeypatch.setenv("ONYX_REGISTRATION", registration)
     return Shell(capsys)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_the_whole_way_on_the_command_line(shell: Shell, tmp_path: Path) -> None:

@@ -63,4 +63,4 @@ DEAR: Mapping[str, tuple[str, Make]] = {
 
 def large_messages(size: int) -> dict[str, tuple[str, bytes]]:
     """All of them, as MEMBERS of dear_messages.py."""
-    return {name: (form, make(size)) for name, (form, make) in (ORDINARY | DEAR).items()}
+    return {name: (form, make(size)) for name, (form, make) in {**ORDINARY, **DEAR}.items()}
