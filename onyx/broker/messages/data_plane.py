@@ -168,7 +168,12 @@ class DataPlane(Part):
         if arrival.peer != f"source/{frame.source}":
             raise FrameRefused("not-expected")
         held = self.validation.turn
-        if held is None and self.validation.awaits(arrival):
+        may_wait = (  # PERF: a plain message asks nothing
+            frame.source in self._control.validated
+            or self.validation.lines
+            or len(frame.payload) >= LARGE_BYTES
+        )
+        if held is None and may_wait and self.validation.awaits(arrival):
             self.validation.hold(arrival)
             return
         number = arrival.sequence

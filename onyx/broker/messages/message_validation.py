@@ -33,6 +33,7 @@ from formats.schema_questions import (
     ReadMessage,
     SchemaQuestion,
 )
+from onyx.broker.messages.local_deliveries import LARGE_BYTES
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_quota import PublishQuota
 from onyx.broker.network.control_plane import ControlPlane
@@ -52,7 +53,6 @@ HELD_BYTES_MAX = 64 * 1024 * 1024
 ASKED_BYTES_MAX = 64 * 1024 * 1024  # in questions that are not answered; then nothing is asked
 QUESTION_BYTES = 256 * 1024  # a question has no more messages behind so many
 QUESTION_MESSAGES = 64
-LARGE_BYTES = 64 * 1024
 HUGE_BYTES = 1024 * 1024
 
 
@@ -102,7 +102,7 @@ class _Question:
 
 class MessageValidation(Part):
     """``awaits`` says whether a message has to be held, ``turn`` which one was and is to be taken
-    now, and ``judge`` then what becomes of it."""
+    now, and ``judge`` then what becomes of it.  ``lines``: what is held, by source."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class MessageValidation(Part):
         self._is_over = context.slice.is_over
         self._published = published
         self._open = open_
-        self._lines: dict[str, _Line] = {}  # by source
+        self.lines: dict[str, _Line] = {}
         self._asked: dict[str, _Question] = {}  # by source, which may be gone meanwhile
         self._room = UnfinishedFrames(HELD_BYTES_MAX)
         self._to_do: dict[str, None] = {}  # sources, in turn
@@ -139,7 +139,7 @@ class MessageValidation(Part):
         source = frame.source
         return (
             source in self._control.validated
-            or source in self._lines
+            or source in self.lines
             or (len(frame.payload) >= LARGE_BYTES and self._is_dear(arrival))
         )
 
@@ -155,7 +155,7 @@ class MessageValidation(Part):
                 self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
             except MessageRefused as refusal:
                 held.decide(refusal)
-        line = self._lines.setdefault(source, _Line(arrival.connection))
+        line = self.lines.setdefault(source, _Line(arrival.connection))
         line.held.append(held)
         line.bytes += len(frame.payload)
         self._do_soon(source)
@@ -205,14 +205,14 @@ class MessageValidation(Part):
     def begin_anew(self, source: str, code: str, detail: str) -> None:
         """Its schema is another, or it is gone: what is held comes again, on another connection, or
         not at all."""
-        line = self._lines.get(source)
+        line = self.lines.get(source)
         if line is not None:
             self._drop(source)
             self._links.refuse(line.connection, code, detail)
 
     def gone(self, arrival: Arrival) -> None:
         """What is held comes again."""
-        line = self._lines.get(arrival.sender)
+        line = self.lines.get(arrival.sender)
         if line is not None and line.connection == arrival.connection:
             self._drop(arrival.sender)
 
@@ -223,7 +223,7 @@ class MessageValidation(Part):
         """Ask about what has come, then take what is decided: until the slice is over."""
         to_do, self._to_do = self._to_do, {}
         for source in to_do:
-            if source in self._lines and source not in self._asked:
+            if source in self.lines and source not in self._asked:
                 self._ask(source)
         waiting = deque(to_do)
         while waiting:
@@ -279,7 +279,7 @@ class MessageValidation(Part):
         question: SchemaQuestion
         texts: list[bytes] = []
         size = 0
-        for held in self._lines[source].held:
+        for held in self.lines[source].held:
             if not held.is_decided and held.parcel is None and self._is_dear(held.arrival):
                 if not about:
                     about, size, question = [held], *self._reading(held.arrival)
@@ -337,7 +337,7 @@ class MessageValidation(Part):
 
     def _take_first(self, source: str) -> bool:
         """The first message of a source, if it is decided; False: there is none."""
-        line = self._lines.get(source)
+        line = self.lines.get(source)
         if line is None or not line.held[0].is_decided:
             return False
         arrival = line.held[0].arrival
@@ -356,4 +356,4 @@ class MessageValidation(Part):
         return True
 
     def _drop(self, source: str) -> None:
-        self._room.forget(self._lines.pop(source).connection)
+        self._room.forget(self.lines.pop(source).connection)

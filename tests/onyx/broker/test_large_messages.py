@@ -11,7 +11,8 @@ from formats.graph.closure import TaxonomyClosure
 from formats.graph.taxonomy import Taxonomy
 from formats.publication import read_publication
 from formats.schema_questions import MessageRead, ReadMessage, answer
-from onyx.broker.messages.message_validation import HUGE_BYTES, LARGE_BYTES
+from onyx.broker.messages.local_deliveries import LARGE_BYTES
+from onyx.broker.messages.message_validation import HUGE_BYTES
 from onyx.broker.messages.source_costs import FREE_SECONDS, FREE_SECONDS_BYTE
 from overlay.link.events import AskSchemaWorker, SchemaAnswered
 from overlay.link.frames import Message, Publish, Refused

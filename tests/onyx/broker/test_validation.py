@@ -39,7 +39,7 @@ def statistics_of(beside: Setting) -> Data:
 
 
 def held(beside: Setting) -> int:
-    return sum(len(line.held) for line in beside.core.data.validation._lines.values())
+    return sum(len(line.held) for line in beside.core.data.validation.lines.values())
 
 
 def publish(source: Peer, *texts: bytes) -> None:
