@@ -147,7 +147,7 @@ def test_what_a_link_is_cut_to_is_shown(shell: Shell, tmp_path: Path) -> None:
     said = [line.strip() for line in lines]
     assert "for $n in $msg/cuts/portion" in said
     assert 'where $n[@k = "a"]' in said
-    assert any(line.startswith("B3: ") and profile in line for line in said)
+    assert any(line.startswith("B3: ") for line in said)  # of many, the first are named
     (facts,) = shell.objects("transform", "show", "B1:B2")
     assert profile in facts["profiles"]["B3"]
     assert facts["sent"]["bytes_saved"] > 0
