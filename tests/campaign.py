@@ -106,7 +106,6 @@ def _faults(seed: int, size: float) -> list[Command]:
             *("tests/onyx/spark/test_stream_kills.py", "tests/onyx/spark/test_publishing.py"),
             *("tests/onyx/spark/test_cluster_kills.py", "tests/registration/spark/test_java.py"),
             ONYX_CHAOS_SECONDS=max(round(CHAOS_SECONDS * size), 20),
-            ONYX_CHAOS_RATE=300,
             ONYX_CHAOS_STANDBYS=1,
             ONYX_CHAOS_SEED=seed,
             ONYX_KILLS=max(round(KILLS * size), 2),
