@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -221,13 +222,24 @@ def standby_of(node: str) -> str:
     return f"{node}/standby"
 
 
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
+"""Which of the processes of the tests this is; each has ports of its own."""
+PORTS = cycle(range(12_000 + 1_250 * WORKER, 13_250 + 1_250 * WORKER))
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports at which nobody listens; all different."""
-    holders = [socket.socket() for _ in range(count)]
-    try:
-        for holder in holders:
-            holder.bind(("127.0.0.1", 0))
-        return [holder.getsockname()[1] for holder in holders]
-    finally:
-        for holder in holders:
-            holder.close()
+    """Ports at which nobody listens; all different.
+
+    They are below those that a system gives away by itself, so that nobody else gets one before the
+    node for which it is chosen starts, or while that is down.
+    """
+    with ExitStack() as holders:
+        found: list[int] = []
+        for port in islice(PORTS, 1_250):
+            holder = holders.enter_context(socket.socket())
+            with suppress(OSError):
+                holder.bind(("127.0.0.1", port))
+                found.append(port)
+                if len(found) == count:
+                    return found
+    raise AssertionError(f"fewer than {count} ports are free")
