@@ -27,6 +27,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from weakref import WeakSet
 
 import anyio
 import anyio.to_thread
@@ -297,7 +298,7 @@ def _given(
     @wraps(method)
     def give(self: User, /, *arguments: _P.args, **named: _P.kwargs) -> BlockingResults:
         found = BlockingResults(method(self._client, *arguments, **named), self)
-        self._taking.append(found)
+        self._taking.add(found)
         return found
 
     return give
@@ -308,12 +309,12 @@ class User(_Block[clients.User]):
 
     def __init__(self, registration: Where, name: str = "") -> None:
         self.name = name
-        self._taking: list[BlockingResults] = []
+        self._taking: WeakSet[BlockingResults] = WeakSet()  # that are in use
         super().__init__(clients.User(registration, name))
 
     def __exit__(self, *raised: object) -> None:
         try:
-            for each in self._taking:
+            for each in list(self._taking):
                 each.end()
             self._taking.clear()
         finally:
