@@ -44,7 +44,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_DATA, 408, "too-slow"),
         (EXIT_DATA, 409, "ambiguous-name change-under-way other-content replaced rule-in-use"),
         (EXIT_DATA, 413, "too-long"),
-        (EXIT_DATA, 415, "bad-media-type content-encoding media-type unknown-charset"),
+        (EXIT_DATA, 415, "content-encoding media-type unknown-charset unknown-format"),
         (EXIT_DATA, 421, "wrong-host"),
         (EXIT_CONFIG, 422, "topology-refused"),
         (EXIT_DATA, 429, "too-many too-many-profiles too-many-sources"),

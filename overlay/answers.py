@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_orig
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from formats.media_types import XML
 from overlay.access import ANYTHING
 from overlay.delivery_policy import USUAL, DeliveryPolicy
 from overlay.settings import ProfileSettings, SourceTold
@@ -826,6 +827,10 @@ class LetterReplayed(Answer, frozen=True):
     kind: str
     format: str = ""
     data: bytes = b""
+
+    @property
+    def media_type(self) -> str:
+        return self.format if "/" in self.format else XML
 
 
 class LetterDropped(Answer, frozen=True):

@@ -81,8 +81,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``is_idempotent``: to ask it twice changes no more than to ask it once; a verb that is not, and
     makes something, knows a request that is asked again by its id.  ``answer``: the
     record of its answer.  ``route``: its method and path at a gateway, with the arguments that
-    stand in it.  ``is_command``: ``onyx NOUN VERB`` asks it with these arguments, and prints the
-    answer.
+    stand in it, and ``{node}``, the process that is asked, where that is any.  ``is_command``:
+    ``onyx NOUN VERB`` asks it with these arguments, and prints the answer.
     """
 
     verb: ClassVar[str]
@@ -616,6 +616,7 @@ class DeadShow(DeadLetterNamed, frozen=True, kw_only=True):
     """Show a dead letter with its data."""
 
     answer: ClassVar = answers.LetterShown
+    route = "GET /v1/dead/{node}/{id}"
 
 
 class DeadReplay(DeadLetterNamed, frozen=True, kw_only=True):
@@ -634,6 +635,7 @@ class DeadDrop(DeadLetterNamed, frozen=True, kw_only=True):
 
     effect = Effect.OWN
     answer: ClassVar = answers.LetterDropped
+    route = "DELETE /v1/dead/{node}/{id}"
 
 
 # --- the network ------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import argparse
 from functools import partial
 from typing import Any
 
-from formats.media_types import XML
 from onyx.cli.asking import add_command, ask_brokers, asked, moment, network
 from onyx.cli.network_option import NETWORK_HELP, registration_address
 from onyx.cli.values import check_known, print_json, table, tell_of
@@ -126,9 +125,8 @@ _REPLAYED = {
 
 async def _publish(arguments: argparse.Namespace, letter: LetterReplayed, source: str) -> str:
     """A message that was refused to its source, once more; why it is refused, "" if it is not."""
-    media_type = letter.format if "/" in letter.format else XML
     async with DataSource(registration_address(arguments), source) as publishing:
-        outcome = await publishing.publish(letter.data, media_type)
+        outcome = await publishing.publish(letter.data, letter.media_type)
     return "" if outcome.accepted else f"{outcome.reason} [{outcome.code}]"
 
 

@@ -11,7 +11,7 @@ from onyx.cli.values import say, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
 from onyx.errors import UsageError
-from onyx.identity.known_networks import credentials_for
+from onyx.identity.known_networks import ASKS_NOBODY, credentials_for
 from onyx.registration_client import addresses_of
 from overlay import verbs
 from overlay.access import ANYTHING, ROLES, Token
@@ -96,7 +96,7 @@ def _own(arguments: argparse.Namespace) -> Credentials:
     """Those of whoever says so, by which others know the network."""
     credentials = credentials_for(*addresses_of(registration_address(arguments))[0])
     if credentials is None:
-        raise UsageError("this network runs --insecure: it asks nobody who they are")
+        raise UsageError(ASKS_NOBODY)
     return credentials
 
 

@@ -11,38 +11,58 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
+from secrets import token_urlsafe
 from typing import Any, Union, get_args
 
 import msgspec
 import trio
 from msgspec import to_builtins
+from msgspec.structs import asdict
 from starlette.responses import JSONResponse, Response
 
 from formats.errors import Fault
 from formats.media_types import XML
-from onyx.client_values import Delivery
+from onyx.client_values import Delivery, Outcome
 from onyx.clients import User, login_name
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
+from onyx.gateway.api_answers import LetterAt, LettersFound, MessageWay, Replayed, TokenMade
 from onyx.gateway.backtests import Backtest
-from onyx.gateway.call import COOKIE, Call, token_of
+from onyx.gateway.call import COOKIE, JSON, Call, media_type_of, token_of
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
-from onyx.gateway.refusals import PROBLEM, bad_argument, problem
+from onyx.gateway.refusals import PROBLEM, bad_argument, media_type_refused, problem
 from onyx.gateway.sessions import Session
+from onyx.identity.known_networks import ASKS_NOBODY
+from onyx.message_way import way_of
 from onyx.metadata.requests import ANY, Question, shown
 from onyx.network_view import read_statistics
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
-from overlay.answers import Answer, ArchivePage, Position, Profiles, as_shown
+from overlay.access import Token
+from overlay.answers import (
+    Answer,
+    ArchivePage,
+    Position,
+    Profiles,
+    SourceInfo,
+    TraceStep,
+    as_shown,
+)
 from overlay.archive_file import A_TIME, time_said
 from overlay.delivery_policy import USUAL, DeliveryPolicy
+from overlay.link.credentials import Credentials
+from overlay.link.dead_letters import REFUSED
 from overlay.settings import ProfileSettings, SourceSettings
 from overlay.statistics import BrokerStatistics, NodeStatistics, RegistrationStatistics
 from overlay.unfit import did_you_mean, in_words
 
 # -------------------------------------------------------------------------------------------------
 # Operation: one thing that can be asked of a gateway's API.
+
+
+ANY_TYPE = "*/*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +85,14 @@ class Operation:
     gives: type[Answer] | None = None
 
     async def answered(self, call: Call) -> Response:
-        """RequestFailed for a name in the query or in the JSON body that the operation has not."""
+        """RequestFailed for a name in the query or in the JSON body that the operation has not, and
+        for a body of another media type."""
         check_names("the query", call.request.query_params, self.query)
-        if self.media_type in ("", "application/json"):
+        wanted, kind = self.media_type or JSON, media_type_of(call.request)
+        if wanted not in (kind, ANY_TYPE) and await call.request.body():
+            raise media_type_refused(kind, wanted)
+        if wanted == JSON:
+            await call.read_json()
             check_names("the body", call.said, self.body)
         return await self.answer(call)
 
@@ -96,8 +121,10 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
 
     async def answer(call: Call) -> Response:
         said = call.said if takes_body else dict(call.request.query_params)
-        asked = call.asked(kind, said, strict=takes_body)
-        found: Answer = await call.session.client.ask(asked)
+        found: Answer
+        asked, node = call.asked(kind, said, strict=takes_body), call.path.get("node")
+        ask = call.session.client.ask if node is None else partial(call.session.ask_node, node)
+        found = await ask(asked)
         return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
 
     answer.__name__ = kind.verb.replace(".", "_")
@@ -120,6 +147,10 @@ def argument_schema(hint: Any) -> dict[str, Any]:
     return msgspec.json.schema(Union[tuple(parts)] if is_optional else hint)  # noqa: UP007
 
 
+def argument_schemas(kind: type[msgspec.Struct]) -> dict[str, dict[str, Any]]:
+    return {each.name: argument_schema(each.type) for each in msgspec.structs.fields(kind)}
+
+
 def _said(schema: Mapping[str, Any]) -> str:
     return str(schema.get("description", ""))
 
@@ -132,8 +163,7 @@ def question_operation(kind: type[Question[Any]]) -> Operation:
     """The tag is in the path; the fields are in the query, or in a JSON body where the question can
     change something."""
     tag = str(kind.__struct_config__.tag)
-    fields = msgspec.structs.fields(kind)
-    schemas = {each.name: argument_schema(each.type) for each in fields}
+    fields, schemas = msgspec.structs.fields(kind), argument_schemas(kind)
     documents = {name for name in schemas if "contentEncoding" in repr(schemas[name])}
     schemas |= {name: _of_texts(schemas[name]) for name in documents}
     changes = kind.writes or "dry_run" in schemas
@@ -232,6 +262,7 @@ def _time(call: Call, name: str, default: float) -> float:
 
 
 _NONE = {404: "there is none"}
+_MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 BACKTEST_OPERATIONS = (
     Operation(
         "POST /v1/backtests",
@@ -330,14 +361,15 @@ def _described(operation: Operation) -> dict[str, Any]:
     }
     if operation.gives is not None:
         given = {"$ref": f"#/components/schemas/{operation.gives.__name__}"}
-        answers["200"]["content"] = {"application/json": {"schema": given}}
+        for status in answers.keys() & {"200", "201"}:
+            answers[status]["content"] = {JSON: {"schema": given}}
     described: dict[str, Any] = {
         "operationId": operation.answer.__name__,
         "summary": operation.summary,
         "parameters": list(_parameters(operation)),
         "responses": {**answers, "default": REFUSAL},
     }
-    media_type = operation.media_type or ("application/json" if operation.body else "")
+    media_type = operation.media_type or (JSON if operation.body else "")
     if media_type:
         schema: dict[str, Any] = {}
         if operation.body:
@@ -351,7 +383,7 @@ def _described(operation: Operation) -> dict[str, Any]:
                 "additionalProperties": False,
             }
         described["requestBody"] = {
-            "required": bool(operation.required) or media_type != "application/json",
+            "required": bool(operation.required) or media_type != JSON,
             "content": {media_type: {"schema": schema}},
         }
     return described
@@ -528,10 +560,7 @@ class ResultStream:
 # What can be asked of a gateway about sources, as the command line has it, with the same codes.
 
 
-_OF_SOURCE, _OF_PROFILE = (
-    {each.name: argument_schema(each.type) for each in msgspec.structs.fields(kind)}
-    for kind in (SourceSettings, ProfileSettings)
-)
+_OF_SOURCE, _OF_PROFILE = argument_schemas(SourceSettings), argument_schemas(ProfileSettings)
 _CHANGES = {
     **{name: _said(schema) for name, schema in _OF_SOURCE.items()},
     "validate": "off, report or reject: messages against its schema",
@@ -540,11 +569,32 @@ _CHANGES = {
 }
 
 
+_OF_NEW_SOURCE = {
+    "name": "by which it is known beside its id",
+    **_CHANGES,
+    "base": "the IRI that relative ones in its graphs are relative to",
+    "key": "the same again finds the one that there is",
+    "ensure": "true: one's own source of that name is the one, and becomes as it is said here",
+}
+
+
+async def add_source(call: Call) -> Response:
+    asked = call.asked(verbs.SourceRegister, _source_said(call))
+    info: SourceInfo = await call.session.client.ask(asked)
+    return JSONResponse(info.shown(), 201, {"Location": f"/v1/sources/{info.id}"})
+
+
 async def update_source(call: Call) -> Response:
-    said = call.said
-    if not said:
+    if not call.said:
         reason = f"nothing to change: expected some of {', '.join(_CHANGES)}"
         raise RequestFailed("bad-argument", reason)
+    asked = call.asked(verbs.SourceUpdate, _source_said(call))
+    return JSONResponse((await call.session.client.ask(asked)).shown())
+
+
+def _source_said(call: Call) -> dict[str, object]:
+    """Arguments of a verb, with the schema as bytes."""
+    said = call.said
     if "schema_name" in said and "schema" not in said:
         raise bad_argument("schema", "as well, with schema_name")
     wanted = {name: said[name] for name in said if name not in ("schema", "schema_name")}
@@ -552,19 +602,32 @@ async def update_source(call: Call) -> Response:
         wanted |= {"schema_name": call.text("schema_name"), "schema": call.text("schema").encode()}
     elif "schema" in said:
         wanted["schema_name"] = ""
-    asked = call.asked(verbs.SourceUpdate, wanted)
-    return JSONResponse((await call.session.client.ask(asked)).shown())
+    return wanted
+
+
+async def trace(call: Call) -> Response:
+    source, found = await traced(call, call.path["source"])
+    return JSONResponse(MessageWay(source.id, list(found.values())).shown())
+
+
+async def traced(call: Call, name: str) -> tuple[SourceInfo, dict[str, TraceStep]]:
+    """The way that the message in the body would take from a source, for operators."""
+    call.check_operates()
+    addresses = await call.session.client.brokers()
+    source = await call.session.client.source(name)
+
+    async def ask(broker: str, asked: verbs.Asked) -> Any:
+        return await call.session.ask(addresses[broker], asked)
+
+    return source, await way_of(ask, source.root, source.id, *call.message(XML))
 
 
 async def put_schema(call: Call) -> Response:
     """It is read here in a process with limits, as only what the main document reaches goes on.
 
-    The body is read in any case: a client that still sends one while it is refused is cut off.
+    A schema of one document goes by PATCH.
     """
     data = await call.request.body()
-    if call.request.headers.get("content-type", "").partition(";")[0] != "application/zip":
-        why = "expected application/zip; a schema of one document goes by PATCH"
-        raise RequestFailed("bad-media-type", f"Content-Type: {why}")
     main = call.request.query_params.get("main", "")
     question = {"schema_zip": data, "main": main}
     read = await call.gateway.trials.ask(question)
@@ -578,6 +641,24 @@ async def put_schema(call: Call) -> Response:
 
 _WHOSE = {404: "there is none", 409: "several have the name", 403: "it is another's"}
 SOURCE_OPERATIONS = (
+    Operation(
+        "POST /v1/sources",
+        "Register a source, or find it; by its key, or by its name with ensure",
+        add_source,
+        body=_OF_NEW_SOURCE,
+        schemas={**_OF_SOURCE, "ensure": {"type": "boolean"}},
+        answers={201: "the source", 422: "refused: a schema with its place"},
+        gives=SourceInfo,
+    ),
+    Operation(
+        "POST /v1/sources/{source}/trace",
+        "Show the way that a message would take, broker by broker; nothing is published",
+        trace,
+        body={"message": "a document or a graph", **_MEDIA_TYPE},
+        required=("message",),
+        answers={200: "the brokers on the way, each before those that it sends to", **_WHOSE},
+        gives=MessageWay,
+    ),
     Operation(
         "PATCH /v1/sources/{source}",
         "Change what is said of a source; what is not named stays",
@@ -607,7 +688,88 @@ SOURCE_OPERATIONS = (
 
 
 PAGE_MAX = 1_000  # profiles in one answer
+TOKEN_SECONDS = 30 * 86_400.0  # that a token holds unless it is said
 TRACEPARENT = "traceparent"
+
+
+# --- dead letters and tokens ------------------------------------------------------------------
+
+
+async def list_letters(call: Call) -> Response:
+    user = call.request.query_params.get("user", call.session.user_name)
+    return JSONResponse((await letters_found(call, user)).shown())
+
+
+async def letters_found(call: Call, user: str) -> LettersFound:
+    """Of a user, or of all, at all processes."""
+    found = await call.session.ask_all(verbs.DeadList(user=user))
+    letters = [
+        LetterAt(node=node, **asdict(letter))
+        for node, answer in found.items()
+        for letter in ([] if answer is None else answer.letters)
+    ]
+    letters.sort(key=lambda letter: -letter.at)
+    return LettersFound(letters, [node for node, answer in found.items() if answer is None])
+
+
+async def replay_letter(call: Call) -> Response:
+    session, node, name = call.session, call.path["node"], call.path["id"]
+    letter = await session.ask_node(node, verbs.DeadReplay(id=name))
+    replayed = Replayed(name, letter.kind)
+    if letter.kind == REFUSED:
+        source = (await session.ask_node(node, verbs.DeadShow(id=name))).source
+        outcome = await session.publish(source, letter.data, letter.media_type, "", None)
+        if not outcome.accepted:
+            return _refused(outcome)
+        await session.ask_node(node, verbs.DeadDrop(id=name))
+        replayed = Replayed(name, letter.kind, source, outcome.number)
+    return JSONResponse(replayed.shown())
+
+
+async def issue_token(call: Call) -> Response:
+    """The network keeps a digest of the secret alone."""
+    if not isinstance(call.session.credentials, Credentials):
+        raise RequestFailed("no-tokens", ASKS_NOBODY)
+    secret = token_urlsafe(32)
+    said = {"seconds": TOKEN_SECONDS, **call.said, "digest": Token.digest_of(secret)}
+    asked = call.asked(verbs.TokenIssue, said)
+    found = await call.session.client.ask(asked)
+    made = TokenMade(**asdict(found), principal=asked.principal, secret=secret)
+    return JSONResponse(made.shown(), 201)
+
+
+_OF_TOKEN = argument_schemas(verbs.TokenIssue)
+LETTER_AND_TOKEN_OPERATIONS = (
+    Operation(
+        "GET /v1/dead",
+        "List dead letters of all processes, the latest first",
+        list_letters,
+        query={"user": "only those of this user's profiles (default: one's own; of others, all)"},
+        answers={200: "letters, each with its node; the processes that do not answer"},
+        gives=LettersFound,
+    ),
+    Operation(
+        "POST /v1/dead/{node}/{id}/replay",
+        "Handle a dead letter once more; a message that was refused is published again",
+        replay_letter,
+        answers={200: "it is done", **_NONE, 422: "refused again; or not-kept"},
+        gives=Replayed,
+    ),
+    Operation(
+        "POST /v1/tokens",
+        "Make a token; its secret is in the answer, and nowhere else",
+        issue_token,
+        body={
+            "principal": "whose it is, as user/ann",
+            "seconds": "how long it holds (default: 30 days)",
+            "only": "[role, scope] of each to which it is bound (default: to none)",
+        },
+        schemas=_OF_TOKEN,
+        required=("principal",),
+        answers={201: "the token, with its secret", 403: "they do not administer the network"},
+        gives=TokenMade,
+    ),
+)
 
 
 # --- messages and results ---------------------------------------------------------------------
@@ -615,16 +777,20 @@ TRACEPARENT = "traceparent"
 
 async def publish(call: Call) -> Response:
     source, key = call.path["source"], call.request.headers.get("publish-key", "")
-    media_type = call.request.headers["content-type"]
+    media_type = call.request.headers.get("content-type", "")
     traced = call.request.headers.get(TRACEPARENT)
     headers = None if traced is None else {TRACEPARENT: traced}
     data = await call.request.body()
     outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
-        failed = RequestFailed(outcome.code, outcome.reason, outcome.fault)
-        return problem(failed, number=outcome.number)
+        return _refused(outcome)
     said = {"source": source, "number": outcome.number, "is_known": outcome.is_known}
     return JSONResponse(said, 200 if outcome.is_known else 201)
+
+
+def _refused(outcome: Outcome) -> Response:
+    failed = RequestFailed(outcome.code, outcome.reason, outcome.fault)
+    return problem(failed, number=outcome.number)
 
 
 async def results(call: Call) -> Response:
@@ -817,7 +983,6 @@ async def document(call: Call) -> Response:
 
 
 _TEXTS = {"profile": "a text in XQuery or SPARQL", "message": "a document or a graph"}
-_MEDIA_TYPE = {"media_type": "of the message (default: application/xml)"}
 _REFUSED = {422: "refused: code, reason, line, column and, of a profile, what was expected"}
 _POLICY = {
     field.name: msgspec.json.schema(field.type)["description"]
@@ -833,7 +998,7 @@ OPERATIONS = (
             "Publish-Key": "the same again publishes nothing, and gives the number that it has",
             "traceparent": "of W3C Trace Context: the message is traced",
         },
-        media_type="*/*",
+        media_type=ANY_TYPE,
         answers={201: "accepted, with its number", 200: "known before by its key", **_REFUSED},
     ),
     Operation(
@@ -923,6 +1088,7 @@ OPERATIONS = (
     ),
     *map(operation_of, (kind for kind in verbs.TABLE if kind.route)),
     *SOURCE_OPERATIONS,
+    *LETTER_AND_TOKEN_OPERATIONS,
     *map(question_operation, get_args(ANY)),
     *BACKTEST_OPERATIONS,
     Operation(
@@ -955,7 +1121,7 @@ OPERATIONS = (
         "Keep the token of this request in a cookie, for the pages",
         sign_in,
         headers={"Authorization": "Bearer, and a token of the network"},
-        media_type="application/json",
+        media_type=JSON,
         answers={200: "whose it is"},
     ),
     Operation("GET /v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +22,7 @@ from overlay.link.request_server import RequestRefused, read
 from overlay.verbs import Asked
 
 COOKIE = "onyx-token"
+JSON = "application/json"
 A = TypeVar("A", bound=Asked)
 Q = TypeVar("Q")
 
@@ -57,16 +58,19 @@ def token_of(request: Request, options: GatewayOptions) -> str:
 
 @dataclass(slots=True)
 class Call:
-    """``said`` are the fields of a JSON body."""
+    """``said`` are the fields of a JSON body, once it is read."""
 
     gateway: Gateway
     request: Request
     session: Session
-    said: Mapping[str, Any]
+    said: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> Mapping[str, str]:
         return self.request.path_params
+
+    async def read_json(self) -> None:
+        self.said = await json_of(self.request)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Of the body; RequestFailed where it is no text, or missing without a ``default``."""
@@ -106,10 +110,15 @@ class Call:
             raise RequestFailed("not-authorised", f"{who} may not operate this network")
 
 
+def media_type_of(request: Request) -> str:
+    """Of its body, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 async def json_of(request: Request) -> Mapping[str, Any]:
     """The fields of its body; RequestFailed for another."""
     body = await request.body()
-    if not body or request.headers.get("content-type", "").partition(";")[0] != "application/json":
+    if not body or media_type_of(request) != JSON:
         return {}
     try:
         said = msgspec.json.decode(body)

@@ -34,18 +34,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from onyx.background import background_tasks
 from onyx.beside import heed, tell_ready
 from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
-from onyx.gateway.api import OPERATIONS, Operation, status_of
-from onyx.gateway.call import Call, Gateway, json_of
+from onyx.gateway.api import OPERATIONS, Operation, letters_found, status_of, traced
+from onyx.gateway.call import Call, Gateway
 from onyx.gateway.http_door import HttpRequest, serve
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.refusals import problem
+from onyx.gateway.refusals import media_type_refused, problem
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
 from onyx.identity.known_networks import credentials_for, use_credentials
 from onyx.logs import configure_logging
-from onyx.message_way import way_of
 from onyx.metadata import requests
 from onyx.metadata.serving import PROVIDER_BASE
 from onyx.network_view import decoded, read_statistics
@@ -53,7 +52,7 @@ from onyx.registration_client import RegistrationClient, addresses_of
 from onyx.release import who
 from onyx.renewal import keep_shown_renewed
 from overlay import verbs
-from overlay.answers import Letter, Letters, Shape, SourceInfo, TraceLink, TraceStep
+from overlay.answers import Shape, SourceInfo, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link import validity
 from overlay.link.open_files import allow_all_files
@@ -78,9 +77,7 @@ from yfilter.language.namespaces import ShortNames
 
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-FORM_TYPES = frozenset(
-    {"", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
-)
+FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
 """What a form, or a request that is not asked about first, may say that its body is."""
 
 HEADERS = {
@@ -200,9 +197,8 @@ class Guard:
         if origin is not None and origin != f"{scope['scheme']}://{host}":
             raise RequestFailed("cross-site", f"pages of {origin} may change nothing here")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and kind in FORM_TYPES:
-            expected = "application/json, or the media type of the message"
-            raise RequestFailed("media-type", f"Content-Type is {kind!r}; expected {expected}")
+        if kind in FORM_TYPES:
+            raise media_type_refused(kind, "application/json, or the media type of the message")
 
 
 # -------------------------------------------------------------------------------------------------
@@ -404,16 +400,10 @@ async def show_trace(call: Call) -> Context:
 
 async def draw_trace(call: Call) -> Context:
     """A part of a page: the way of the message of a JSON body."""
-    call.check_operates()
-    addresses = await call.session.client.brokers()
-    source = await call.session.client.source(call.text("source"))
-
-    async def ask(broker: str, asked: verbs.Asked) -> Any:
-        return await call.session.ask(addresses[broker], asked)
-
-    message, media_type = call.message()
-    answers = await way_of(ask, source.root, source.id, message, media_type)
-    return {"source": source, "picture": TracePicture.of(answers), "size": len(message)}
+    await call.read_json()
+    source, answers = await traced(call, call.text("source"))
+    size = len(call.text("message").encode())
+    return {"source": source, "picture": TracePicture.of(answers), "size": size}
 
 
 async def show_changes(call: Call) -> Context:
@@ -431,23 +421,13 @@ async def show_changes(call: Call) -> Context:
 
 
 async def show_dead(call: Call) -> Context:
-    name = call.session.user_name
-    found = await call.session.ask_all(verbs.DeadList(user=name))
-    letters = [{"node": node, **letter.shown()} for node, letter in _letters(found)]
-    letters.sort(key=lambda letter: -letter["at"])
-    silent = [node for node, answer in found.items() if answer is None]
-    return {"letters": letters, "silent": silent}
+    found = await letters_found(call, call.session.user_name)
+    return {"letters": found.letters, "silent": found.silent}
 
 
 async def show_letter(call: Call) -> Context:
-    processes = await call.session.client.processes()
-    node, asked = call.path["node"], verbs.DeadShow(id=call.path["letter"])
-    if node == processes.registration:
-        letter = await call.session.client.ask(asked)
-    elif node in processes.brokers:
-        letter = await call.session.ask(processes.brokers[node], asked)
-    else:
-        raise RequestFailed("unknown-node", f"there is no process {node}")
+    node = call.path["node"]
+    letter = await call.session.ask_node(node, verbs.DeadShow(id=call.path["letter"]))
     data = letter.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     return {"node": node, "letter": letter, "data": data}
 
@@ -546,11 +526,6 @@ def _broker(topology: Topology, name: str) -> str:
     return name
 
 
-def _letters(found: dict[str, Letters | None]) -> list[tuple[str, Letter]]:
-    answers = [(node, answer) for node, answer in found.items() if answer]
-    return [(node, letter) for node, answer in answers for letter in answer.letters]
-
-
 # --- what templates write ---------------------------------------------------------------------
 
 
@@ -647,7 +622,7 @@ async def _answered(
     """In the session of whoever asks; UserError for what is refused."""
     try:
         async with gateway.session_of(request) as session:
-            return await answer(Call(gateway, request, session, await json_of(request)))
+            return await answer(Call(gateway, request, session))
     except (UserError, BaseExceptionGroup) as error:
         found = leaves(error)
         known = [each for each in found if isinstance(each, UserError)]

@@ -28,6 +28,11 @@ def problem(error: UserError, **more: object) -> JSONResponse:
     return JSONResponse(said, status, headers, PROBLEM)
 
 
+def media_type_refused(said: str, expected: str) -> RequestFailed:
+    """The body is of another media type."""
+    return RequestFailed("media-type", f"Content-Type is {said!r}; expected {expected}")
+
+
 def bad_argument(where: str, expected: str) -> RequestFailed:
     """Something in a request is not what it is to be."""
     code, reason = "bad-argument", f"{where!r}: expected {expected}"

@@ -25,7 +25,7 @@ from onyx.clients import User, forever, hold
 from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
-from onyx.identity.known_networks import INSECURE, credentials_for, use_credentials
+from onyx.identity.known_networks import ASKS_NOBODY, INSECURE, credentials_for, use_credentials
 from onyx.registration_client import NetworkClient, RegistrationClient, addresses_of
 from overlay import verbs
 from overlay.answers import Asker
@@ -79,6 +79,15 @@ class Session:
     async def ask(self, address: str, asked: verbs.Asks[_A]) -> _A:
         """Of the process at an address."""
         return await (await self._node(address)).ask(asked)
+
+    async def ask_node(self, node: str, asked: verbs.Asks[_A]) -> _A:
+        """Of a process by its id; RequestFailed "unknown-node"."""
+        processes = await self.client.processes()
+        if node == processes.registration:
+            return await self.client.ask(asked)
+        if node not in processes.brokers:
+            raise RequestFailed("unknown-node", f"there is no process {node}")
+        return await self.ask(processes.brokers[node], asked)
 
     async def ask_source(self, source: str, body: bytes, writes: bool) -> bytes:
         """The process of a source, by its id or its name; nobody waits for one that is away."""
@@ -292,9 +301,7 @@ class Sessions:
         if own is not None:
             return TokenCredentials(own, token) if token else own
         if token:
-            raise RequestFailed(
-                "no-tokens", "this network runs --insecure: it asks nobody who they are"
-            )
+            raise RequestFailed("no-tokens", ASKS_NOBODY)
         return Path(INSECURE)
 
     async def _hold(

@@ -33,6 +33,7 @@ from overlay.state_directory import KNOWN_NETWORKS, state_directory
 VARIABLE = "ONYX_CREDENTIALS"
 INSECURE = "insecure"
 """Said in place of a file: a network without TLS, on this machine."""
+ASKS_NOBODY = "this network runs --insecure: it asks nobody who they are"
 WILDCARDS = ("0.0.0.0", "::")
 
 _used: ContextVar[Path | Credentials | None] = ContextVar("credentials", default=None)

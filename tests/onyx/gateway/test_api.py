@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from base64 import b64decode
 
 import pytest
 import trio
@@ -298,6 +299,8 @@ def test_the_document_says_what_there_is(client: Client) -> None:
         ({"origin": "https://attacker.example"}, 403, "cross-site"),
         ({"sec_fetch_site": "cross-site"}, 403, "cross-site"),
         ({"sec_fetch_site": "same-site", "sec_fetch_mode": "navigate"}, 403, "cross-site"),
+        ({"content_type": ""}, 415, "media-type"),
+        ({"content_type": "application/xml"}, 415, "media-type"),
         ({"content_type": "text/plain"}, 415, "media-type"),
         ({"content_type": "application/x-www-form-urlencoded"}, 415, "media-type"),
         ({"content_length": str(1 << 40)}, 413, "too-long"),
@@ -355,3 +358,84 @@ def test_the_network_is_shown_in_figures(client: Client) -> None:
     nodes = client.ask("GET", "/v1/status").said["nodes"]
     assert set(nodes) == {"registration", "B1", "B2", "B3"}
     assert {said["state"] for said in nodes.values()} == {"here"}
+
+
+def test_a_source_is_registered_once_by_its_key(client: Client) -> None:
+    schema = {"schema": "<!ELEMENT a EMPTY>", "schema_name": "a.dtd", "validate": "reject"}
+    said = {"name": "posted", "rate": 5, "location": [10, 0], "key": "posted", **schema}
+    first, again = (client.ask("POST", "/v1/sources", said) for _ in range(2))
+    assert (first.status, first.said["rate"], first.said["validation"]) == (201, 5, "reject")
+    assert again.said["id"] == first.said["id"]
+    where = first.headers["location"]
+    assert client.ask("GET", where).said["name"] == "posted"
+    other = client.ask("POST", "/v1/sources", {**said, "validate": "off"})
+    assert (other.status, other.said["code"]) == (409, "other-content")
+    assert client.ask("DELETE", where).status == 204
+
+
+def test_the_way_of_a_message_is_shown_broker_by_broker(client: Client, source: str) -> None:
+    profile = client.add_profile("/way", user="far", location=[0, 0])
+    said = {"message": "<way/>", "media_type": "text/xml"}
+    way = client.ask("POST", f"/v1/sources/{source}/trace", said).said
+    assert way["source"] == source
+    assert way["steps"][0]["broker"] == way["steps"][0]["root"] == "B1"
+    assert [each["broker"] for each in way["steps"] if profile in each["profiles"]]
+    broken = client.ask("POST", f"/v1/sources/{source}/trace", {"message": "<way>"})
+    assert (broken.status, broken.said["code"]) == (422, "malformed")
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_a_dead_letter_is_listed_shown_replayed_and_dropped(client: Client) -> None:
+    schema = {"schema": "<!ELEMENT a EMPTY>", "schema_name": "a.dtd", "validate": "reject"}
+    where = client.ask("POST", "/v1/sources", {"name": "dying", **schema}).headers["location"]
+    assert client.ask("POST", f"{where}/messages", "<dead/>").status == 422
+    assert client.ask("POST", f"{where}/messages", "<deader/>").status == 422
+
+    def letters() -> dict[str, str]:
+        found = client.ask("GET", "/v1/dead").said
+        assert found["silent"] == []
+        own = [each for each in found["letters"] if each["source"] == where.split("/")[-1]]
+        return {each["id"]: f"/v1/dead/{each['node']}/{each['id']}" for each in own}
+
+    first, second = letters().values()
+    data = {b64decode(client.ask("GET", path).said["data"]) for path in (first, second)}
+    assert data == {b"<dead/>", b"<deader/>"}
+    again = client.ask("POST", f"{first}/replay")
+    assert (again.status, again.said["code"]) == (422, "invalid")
+    client.ask("PATCH", where, {"validate": "off"})
+    replayed = client.ask("POST", f"{first}/replay").said
+    assert (replayed["kind"], replayed["source"]) == ("refused", where.split("/")[-1])
+    assert replayed["number"] >= 1
+    assert first not in letters().values()
+    for path in letters().values():
+        assert client.ask("DELETE", path).status == 204
+    assert letters() == {}
+    gone = client.ask("GET", first)
+    assert (gone.status, gone.said["code"]) == (404, "unknown-letter")
+    unknown = client.ask("GET", "/v1/dead/nowhere/0")
+    assert (unknown.status, unknown.said["code"]) == (404, "unknown-node")
+    client.ask("DELETE", where)
+
+
+def test_a_token_is_made_works_and_is_revoked(client: Client) -> None:
+    only = [["own", "*"]]
+    made = client.ask("POST", "/v1/tokens", {"principal": "user/tom", "only": only})
+    assert made.status == 201, made
+    listed = client.ask("GET", "/v1/tokens").said["tokens"]
+    mine = {"token": made.said["token"], "principal": "user/tom", "expires": made.said["expires"]}
+    assert {**mine, "only": only} in listed
+    tom = Client(client.url, {"Authorization": f"Bearer {made.said['secret']}"})
+    assert tom.ask("GET", "/v1/whoami").said["principal"] == "user/tom"
+    assert tom.ask("POST", "/v1/tokens", {"principal": "user/tom"}).status == 403
+    assert client.ask("DELETE", f"/v1/tokens/{made.said['token']}").status == 204
+    while (status := tom.ask("GET", "/v1/whoami").status) == 200:
+        pass  # their connections are about to be closed
+    assert status in (401, 403)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "image/png", "nonsense"])
+def test_a_body_that_is_no_message_is_refused_by_its_media_type(
+    client: Client, source: str, kind: str
+) -> None:
+    refused = client.ask("POST", f"/v1/sources/{source}/messages", "[1]", content_type=kind)
+    assert (refused.status, refused.said["code"]) == (415, "unknown-format"), refused
