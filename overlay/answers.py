@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
@@ -67,6 +68,8 @@ def _shown(value: object) -> Any:
         return value.shown()
     if isinstance(value, list | tuple):
         return [_shown(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _shown(each) for name, each in value.items()}
     return msgspec.to_builtins(value)
 
 
@@ -74,7 +77,7 @@ def _shown(value: object) -> Any:
 def as_shown(kind: type[Shown]) -> type[msgspec.Struct]:
     """The type of what ``shown`` gives, for schemas and for readers."""
     fields: list[Any] = [
-        (each.name, _shown_type(each.type), _default(each)) for each in msgspec.structs.fields(kind)
+        (each.name, shown_type(each.type), _default(each)) for each in msgspec.structs.fields(kind)
     ]
     shown: type[msgspec.Struct] = msgspec.defstruct(
         kind.__name__, fields, kw_only=True, forbid_unknown_fields=True
@@ -96,12 +99,14 @@ def _default(of: msgspec.structs.FieldInfo) -> Any:
     return field_of(default=of.default, default_factory=of.default_factory)
 
 
-def _shown_type(hint: Any) -> Any:
+def shown_type(hint: Any) -> Any:
+    """The type of a value as JSON shows it."""
     if isinstance(hint, type) and issubclass(hint, Shown):
         return as_shown(hint)
-    if get_origin(hint) is list:
-        return list[_shown_type(get_args(hint)[0])]  # type: ignore[misc]
-    return hint
+    origin, inner = get_origin(hint), tuple(map(shown_type, get_args(hint)))
+    if origin in (Union, UnionType):
+        return Union[inner]  # noqa: UP007
+    return origin[inner] if origin in (list, dict) else hint
 
 
 # --- sources ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,8 +18,8 @@ from typing import Any, Union, get_args
 
 import msgspec
 import trio
-from msgspec import to_builtins
-from msgspec.structs import asdict
+from msgspec import UNSET, to_builtins
+from msgspec.structs import asdict, replace
 from starlette.responses import JSONResponse, Response
 
 from formats.errors import Fault
@@ -27,28 +27,50 @@ from formats.media_types import XML
 from onyx.client_values import Delivery, Outcome
 from onyx.clients import User, login_name
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
-from onyx.gateway.api_answers import LetterAt, LettersFound, MessageWay, Replayed, TokenMade
+from onyx.gateway.api_answers import (
+    BacktestShown,
+    BacktestsShown,
+    Delivered,
+    Ended,
+    Explained,
+    Gone,
+    LetterAt,
+    LettersFound,
+    MessageWay,
+    NetworkMap,
+    NetworkStatus,
+    NodeStatus,
+    Opened,
+    Published,
+    QueriesAtWork,
+    Replayed,
+    SignedIn,
+    Tick,
+    TokenMade,
+    WhyNot,
+)
 from onyx.gateway.backtests import Backtest
 from onyx.gateway.call import COOKIE, JSON, Call, media_type_of, token_of
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, EventStream, Write, event_text
-from onyx.gateway.refusals import PROBLEM, bad_argument, media_type_refused, problem
+from onyx.gateway.refusals import PROBLEM, Refusal, bad_argument, media_type_refused, problem
 from onyx.gateway.sessions import Session
 from onyx.identity.known_networks import ASKS_NOBODY
 from onyx.message_way import way_of
-from onyx.metadata.requests import ANY, Question, shown
+from onyx.metadata.requests import ANY, Question, answer_of, named_type, shown
 from onyx.network_view import read_statistics
 from onyx.release import version
 from onyx.results import Results
 from overlay import verbs
 from overlay.access import Token
 from overlay.answers import (
-    Answer,
     ArchivePage,
     Position,
+    ProfileInfo,
     Profiles,
+    Shown,
     SourceInfo,
     TraceStep,
-    as_shown,
+    shown_type,
 )
 from overlay.archive_file import A_TIME, time_said
 from overlay.delivery_policy import USUAL, DeliveryPolicy
@@ -68,13 +90,13 @@ ANY_TYPE = "*/*"
 @dataclass(frozen=True, slots=True)
 class Operation:
     """``route``: method and path; ``query``, ``headers`` and ``body`` (JSON) say of each name what
-    it means, ``required`` which are of the body; ``media_type`` of another body; ``answers``: by
-    status, what it means; ``schemas``: of names that are no texts; ``gives``: the record of the
-    answer."""
+    it means, ``required`` which may not be left out; ``media_type`` of another body; ``answers``:
+    by status, what it means; ``schemas``: of names that are no texts; ``gives``: the type of the
+    answer; ``events``: of the data of each kind of event.  ``answer`` gives that, or a Response."""
 
     route: str
     summary: str
-    answer: Callable[[Call], Awaitable[Response]]
+    answer: Callable[[Call], Awaitable[Any]]
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +104,8 @@ class Operation:
     media_type: str = ""
     answers: Mapping[int, str] = field(default_factory=dict)
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    gives: type[Answer] | None = None
+    gives: Any = None
+    events: Mapping[str, type[Shown]] = field(default_factory=dict)
 
     async def answered(self, call: Call) -> Response:
         """RequestFailed for a name in the query or in the JSON body that the operation has not, and
@@ -94,7 +117,16 @@ class Operation:
         if wanted == JSON:
             await call.read_json()
             check_names("the body", call.said, self.body)
-        return await self.answer(call)
+        found = await self.answer(call)
+        return found if isinstance(found, Response) else as_json(found)
+
+
+def as_json(
+    found: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Of a record as it is shown, or of anything that JSON takes."""
+    said = found.shown() if isinstance(found, Shown) else to_builtins(found)
+    return JSONResponse(said, status, headers)
 
 
 def check_names(place: str, said: Collection[str], known: Collection[str]) -> None:
@@ -119,13 +151,12 @@ def operation_of(kind: type[verbs.Asked]) -> Operation:
     schemas = {each.name: argument_schema(each.type) for each in others}
     takes_body = method != "GET" and bool(others)
 
-    async def answer(call: Call) -> Response:
+    async def answer(call: Call) -> Any:
         said = call.said if takes_body else dict(call.request.query_params)
-        found: Answer
         asked, node = call.asked(kind, said, strict=takes_body), call.path.get("node")
         ask = call.session.client.ask if node is None else partial(call.session.ask_node, node)
         found = await ask(asked)
-        return Response(status_code=204) if method == "DELETE" else JSONResponse(found.shown())
+        return Response(status_code=204) if method == "DELETE" else found
 
     answer.__name__ = kind.verb.replace(".", "_")
     gives = " ".join((kind.answer.__doc__ or "the answer").split()).split(". ")[0]
@@ -144,7 +175,12 @@ def argument_schema(hint: Any) -> dict[str, Any]:
     """The JSON Schema of an argument that may be left out."""
     parts = [each for each in get_args(hint) if each is not msgspec.UnsetType]
     is_optional = msgspec.UnsetType in get_args(hint)
-    return msgspec.json.schema(Union[tuple(parts)] if is_optional else hint)  # noqa: UP007
+    return _schemas([Union[tuple(parts)] if is_optional else hint])[0][0]  # noqa: UP007
+
+
+def _schemas(types: Collection[Any]) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
+    """Of each type, and of the records in them by name."""
+    return msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
 
 
 def argument_schemas(kind: type[msgspec.Struct]) -> dict[str, dict[str, Any]]:
@@ -168,7 +204,7 @@ def question_operation(kind: type[Question[Any]]) -> Operation:
     schemas |= {name: _of_texts(schemas[name]) for name in documents}
     changes = kind.writes or "dry_run" in schemas
 
-    async def answer(call: Call) -> Response:
+    async def answer(call: Call) -> Any:
         given = dict(call.said if changes else call.request.query_params)
         given |= {name: _encoded(given[name]) for name in documents & given.keys()}
         try:
@@ -176,7 +212,7 @@ def question_operation(kind: type[Question[Any]]) -> Operation:
         except msgspec.ValidationError as error:
             fault = in_words(kind, error, given)
             raise RequestFailed(fault.code, fault.reason, fault) from None
-        return JSONResponse(shown(await call.ask_provider(call.path["provider"], question)))
+        return shown(await call.ask_provider(call.path["provider"], question))
 
     answer.__name__ = f"metadata_{tag.replace('.', '_')}"
     said = dict.fromkeys(schemas, "")
@@ -189,6 +225,7 @@ def question_operation(kind: type[Question[Any]]) -> Operation:
         schemas=schemas,
         required=tuple(each.name for each in fields if each.required),
         answers={200: "the answer", 404: "there is none", 422: "refused, with its place"},
+        gives=named_type(answer_of(kind)),
     )
 
 
@@ -230,16 +267,15 @@ async def begin_backtest(call: Call) -> Response:
         await backtest.run(page, read, trials.ask)
 
     session.start(run)
-    headers = {"Location": f"/v1/backtests/{backtest.id}"}
-    return JSONResponse(backtest.said(), 201, headers)
+    return as_json(backtest.shown(), 201, {"Location": f"/v1/backtests/{backtest.id}"})
 
 
-async def list_backtests(call: Call) -> Response:
-    return JSONResponse({"backtests": [each.said() for each in call.session.backtests.all()]})
+async def list_backtests(call: Call) -> BacktestsShown:
+    return BacktestsShown([each.shown() for each in call.session.backtests.all()])
 
 
-async def show_backtest(call: Call) -> Response:
-    return JSONResponse(_asked(call).said())
+async def show_backtest(call: Call) -> BacktestShown:
+    return _asked(call).shown()
 
 
 async def end_backtest(call: Call) -> Response:
@@ -282,18 +318,21 @@ BACKTEST_OPERATIONS = (
             422: "refused: the profile with its place; no-archive",
             503: "too many are running",
         },
+        gives=BacktestShown,
     ),
     Operation(
         "GET /v1/backtests",
         "List one's backtests, the latest first; they go with one's session",
         list_backtests,
         answers={200: "backtests"},
+        gives=BacktestsShown,
     ),
     Operation(
         "GET /v1/backtests/{backtest}",
         "Show how far a backtest is, and what came out",
         show_backtest,
         answers={200: "state is running, done or failed; share from 0 to 1", **_NONE},
+        gives=BacktestShown,
     ),
     Operation(
         "DELETE /v1/backtests/{backtest}",
@@ -308,66 +347,48 @@ BACKTEST_OPERATIONS = (
 # The OpenAPI document of the API, made from its operations.
 
 
-REFUSAL = {
-    "description": "code, reason",
-    "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Refusal"}}},
-}
-_SCHEMAS: dict[str, dict[str, Any]] = {
-    "wait": {"type": "boolean"},
-    "timeout": {"type": "number"},
-    "schema": {"type": ["string", "null"]},
-    "policy": {"type": "object"},
-    **{name: {"type": "integer"} for name in DeliveryPolicy.__struct_fields__[1:]},
-    "location": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-}
-"""Of the fields that are no texts."""
-
-
 def openapi(operations: Collection[Operation]) -> dict[str, Any]:
-    """OpenAPI 3.1."""
+    """OpenAPI 3.1.  Answers of a later release may have more fields."""
+    given = [kind for each in operations for kind in (each.gives, *each.events.values()) if kind]
+    types = list(dict.fromkeys([Refusal, *given]))
+    said, schemas = _schemas([shown_type(kind) for kind in types])
+    for schema in schemas.values():
+        schema.pop("additionalProperties", None)
+    of = dict(zip(types, said, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         method, path = operation.route.split()
-        paths.setdefault(path, {})[method.lower()] = _described(operation)
-    properties = {
-        field.name: msgspec.json.schema(field.type) for field in msgspec.structs.fields(Fault)
-    }
-    text = {"type": "string"}
-    number = {"type": "integer"}
-    properties |= {"type": text, "title": text, "status": number, "number": number}
-    refusal = {"type": "object", "properties": properties, "required": ["code", "reason"]}
-    given = [as_shown(each.gives) for each in operations if each.gives is not None]
-    _, schemas = msgspec.json.schema_components(given, ref_template="#/components/schemas/{name}")
+        paths.setdefault(path, {})[method.lower()] = _described(operation, of)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Onyx gateway", "version": version()},
         "paths": paths,
         "components": {
-            "schemas": {"Refusal": refusal, **schemas},
+            "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
     }
 
 
-def _schema_of(operation: Operation, name: str) -> Mapping[str, Any]:
-    return operation.schemas.get(name) or _SCHEMAS.get(name, {"type": "string"})
-
-
-def _described(operation: Operation) -> dict[str, Any]:
+def _described(operation: Operation, of: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+    """``of``: the schemas of answers by type."""
+    content: dict[str, Any] = {}
+    if operation.gives is not None:
+        content = {JSON: {"schema": of[operation.gives]}}
+    elif operation.events:
+        events = {name: of[kind] for name, kind in operation.events.items()}
+        content = {EventStream.media_type: {"schema": {"type": "string"}, "x-events": events}}
+    refused = {PROBLEM: {"schema": of[Refusal]}}
     answers: dict[str, dict[str, Any]] = {
-        str(status): REFUSAL | {"description": said} if status >= 400 else {"description": said}
+        str(status): {"description": said, "content": refused if status >= 400 else content}
         for status, said in operation.answers.items()
     }
-    if operation.gives is not None:
-        given = {"$ref": f"#/components/schemas/{operation.gives.__name__}"}
-        for status in answers.keys() & {"200", "201"}:
-            answers[status]["content"] = {JSON: {"schema": given}}
     described: dict[str, Any] = {
         "operationId": operation.answer.__name__,
         "summary": operation.summary,
         "parameters": list(_parameters(operation)),
-        "responses": {**answers, "default": REFUSAL},
+        "responses": {**answers, "default": {"description": "code, reason", "content": refused}},
     }
     media_type = operation.media_type or (JSON if operation.body else "")
     if media_type:
@@ -376,7 +397,7 @@ def _described(operation: Operation) -> dict[str, Any]:
             schema = {
                 "type": "object",
                 "properties": {
-                    name: {**_schema_of(operation, name), "description": said}
+                    name: {**operation.schemas.get(name, {"type": "string"}), "description": said}
                     for name, said in operation.body.items()
                 },
                 "required": list(operation.required),
@@ -395,7 +416,9 @@ def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": text}
     for name, said in operation.query.items():
         schema = operation.schemas.get(name, text)
-        yield {"name": name, "in": "query", "description": said, "schema": schema}
+        required = name in operation.required
+        about = {"description": said, "required": required, "schema": schema}
+        yield {"name": name, "in": "query", **about}
     for name, said in operation.headers.items():
         if name != "Authorization":  # is a scheme of security
             yield {"name": name, "in": "header", "description": said, "schema": text}
@@ -468,12 +491,11 @@ class ResultStream:
             except UserError as error:
                 ended = error
             if ended is not None:
-                said = {"code": ended.code, "reason": ended.reason}
-                await write(event_text("ended", said))
+                await write(event_text("ended", Ended(ended.code, ended.reason)))
 
     async def _look(self, user: User, write: Write) -> None:
         """Give what waits and what comes; it is neither acknowledged nor taken from anybody."""
-        await write(event_text("open", {"profiles": self._profiles}))
+        await write(event_text("open", Opened(self._profiles)))
         while True:
             with suppress(NetworkUnreachable):  # a broker may come back
                 for at in (await user.positions(*self._profiles)).values():
@@ -487,7 +509,7 @@ class ResultStream:
         while (after := self._positions[name]) < at.last:
             page = await user.waiting(name, after, at.last)
             if page.lost:
-                await write(event_text("gone", {"profile": name, "deliveries": page.lost}))
+                await write(event_text("gone", Gone(name, page.lost)))
             for delivery in page.deliveries:
                 await write(self._event(delivery))
             self._positions[name] = page.through
@@ -502,7 +524,7 @@ class ResultStream:
         )
         await user.positions(released={} if self._acknowledges else before)
         await results.connect()
-        await write(event_text("open", {"profiles": self._profiles}))
+        await write(event_text("open", Opened(self._profiles)))
         return await self._give(results, write)
 
     async def _give(self, results: Results, write: Write) -> UserError | None:
@@ -543,15 +565,15 @@ class ResultStream:
 
     def _event(self, delivery: Delivery) -> str:
         self._positions[delivery.profile] = delivery.position
-        said = {
-            "profile": delivery.profile,
-            "source": delivery.source,
-            "number": delivery.number,
-            "position": delivery.position,
-            "media_type": delivery.media_type,
-            "results": [result.decode("utf-8", "replace") for result in delivery.results],
-            **({"limit": delivery.limit} if delivery.limit else {}),
-        }
+        said = Delivered(
+            profile=delivery.profile,
+            source=delivery.source,
+            number=delivery.number,
+            position=delivery.position,
+            media_type=delivery.media_type,
+            results=[result.decode("utf-8", "replace") for result in delivery.results],
+            limit=delivery.limit or UNSET,
+        )
         at = ",".join(f"{name}:{number}" for name, number in self._positions.items())
         return event_text("delivery", said, at)
 
@@ -581,15 +603,17 @@ _OF_NEW_SOURCE = {
 async def add_source(call: Call) -> Response:
     asked = call.asked(verbs.SourceRegister, _source_said(call))
     info: SourceInfo = await call.session.client.ask(asked)
-    return JSONResponse(info.shown(), 201, {"Location": f"/v1/sources/{info.id}"})
+    return as_json(info, 201, {"Location": f"/v1/sources/{info.id}"})
 
 
-async def update_source(call: Call) -> Response:
+async def update_source(call: Call) -> SourceInfo:
     if not call.said:
         reason = f"nothing to change: expected some of {', '.join(_CHANGES)}"
         raise RequestFailed("bad-argument", reason)
-    asked = call.asked(verbs.SourceUpdate, _source_said(call))
-    return JSONResponse((await call.session.client.ask(asked)).shown())
+    found: SourceInfo = await call.session.client.ask(
+        call.asked(verbs.SourceUpdate, _source_said(call))
+    )
+    return found
 
 
 def _source_said(call: Call) -> dict[str, object]:
@@ -605,9 +629,9 @@ def _source_said(call: Call) -> dict[str, object]:
     return wanted
 
 
-async def trace(call: Call) -> Response:
+async def trace(call: Call) -> MessageWay:
     source, found = await traced(call, call.path["source"])
-    return JSONResponse(MessageWay(source.id, list(found.values())).shown())
+    return MessageWay(source.id, list(found.values()))
 
 
 async def traced(call: Call, name: str) -> tuple[SourceInfo, dict[str, TraceStep]]:
@@ -622,7 +646,7 @@ async def traced(call: Call, name: str) -> tuple[SourceInfo, dict[str, TraceStep
     return source, await way_of(ask, source.root, source.id, *call.message(XML))
 
 
-async def put_schema(call: Call) -> Response:
+async def put_schema(call: Call) -> SourceInfo:
     """It is read here in a process with limits, as only what the main document reaches goes on.
 
     A schema of one document goes by PATCH.
@@ -636,7 +660,8 @@ async def put_schema(call: Call) -> Response:
         schema_name=read["schema_name"],
         schema=b64decode(read["schema"]),
     )
-    return JSONResponse((await call.session.client.ask(asked)).shown())
+    found: SourceInfo = await call.session.client.ask(asked)
+    return found
 
 
 _WHOSE = {404: "there is none", 409: "several have the name", 403: "it is another's"}
@@ -664,12 +689,13 @@ SOURCE_OPERATIONS = (
         "Change what is said of a source; what is not named stays",
         update_source,
         body=_CHANGES,
-        schemas=_OF_SOURCE,
+        schemas={**_OF_SOURCE, "schema": {"type": ["string", "null"]}},
         answers={
             200: "the source, with what has changed, and which profiles can match nothing any more",
             **_WHOSE,
             422: "refused: a schema with its place, a schema that what it is validated by takes",
         },
+        gives=SourceInfo,
     ),
     Operation(
         "PUT /v1/sources/{source}/schema",
@@ -683,6 +709,7 @@ SOURCE_OPERATIONS = (
             415: "no application/zip",
             422: "refused: no zip file, or a document that cannot be read, with its place",
         },
+        gives=SourceInfo,
     ),
 )
 
@@ -695,9 +722,8 @@ TRACEPARENT = "traceparent"
 # --- dead letters and tokens ------------------------------------------------------------------
 
 
-async def list_letters(call: Call) -> Response:
-    user = call.request.query_params.get("user", call.session.user_name)
-    return JSONResponse((await letters_found(call, user)).shown())
+async def list_letters(call: Call) -> LettersFound:
+    return await letters_found(call, call.request.query_params.get("user", call.session.user_name))
 
 
 async def letters_found(call: Call, user: str) -> LettersFound:
@@ -712,7 +738,7 @@ async def letters_found(call: Call, user: str) -> LettersFound:
     return LettersFound(letters, [node for node, answer in found.items() if answer is None])
 
 
-async def replay_letter(call: Call) -> Response:
+async def replay_letter(call: Call) -> Replayed | Response:
     session, node, name = call.session, call.path["node"], call.path["id"]
     letter = await session.ask_node(node, verbs.DeadReplay(id=name))
     replayed = Replayed(name, letter.kind)
@@ -723,7 +749,7 @@ async def replay_letter(call: Call) -> Response:
             return _refused(outcome)
         await session.ask_node(node, verbs.DeadDrop(id=name))
         replayed = Replayed(name, letter.kind, source, outcome.number)
-    return JSONResponse(replayed.shown())
+    return replayed
 
 
 async def issue_token(call: Call) -> Response:
@@ -735,7 +761,7 @@ async def issue_token(call: Call) -> Response:
     asked = call.asked(verbs.TokenIssue, said)
     found = await call.session.client.ask(asked)
     made = TokenMade(**asdict(found), principal=asked.principal, secret=secret)
-    return JSONResponse(made.shown(), 201)
+    return as_json(made, 201)
 
 
 _OF_TOKEN = argument_schemas(verbs.TokenIssue)
@@ -784,8 +810,8 @@ async def publish(call: Call) -> Response:
     outcome = await call.session.publish(source, data, media_type, key, headers)
     if not outcome.accepted:
         return _refused(outcome)
-    said = {"source": source, "number": outcome.number, "is_known": outcome.is_known}
-    return JSONResponse(said, 200 if outcome.is_known else 201)
+    said = Published(source, outcome.number, outcome.is_known)
+    return as_json(said, 200 if outcome.is_known else 201)
 
 
 def _refused(outcome: Outcome) -> Response:
@@ -840,25 +866,23 @@ def _streamed(call: Call, run: Callable[[Write], Awaitable[None]], packs: bool =
 # --- profiles ---------------------------------------------------------------------------------
 
 
-async def list_profiles(call: Call) -> Response:
+async def list_profiles(call: Call) -> Profiles:
     query = call.request.query_params
     user = query.get("user", call.session.user_name)
     page = await call.session.client.ask(verbs.ProfileList(user=user, after=query.get("after", "")))
     found = page.profiles[:PAGE_MAX]
-    return JSONResponse(Profiles(found, page.more or len(page.profiles) > PAGE_MAX).shown())
+    return Profiles(found, page.more or len(page.profiles) > PAGE_MAX)
 
 
 async def add_profile(call: Call) -> Response:
     usual = {"user": call.session.user_name or login_name(), "wait": True}
     info = await call.session.client.ask(call.asked(verbs.ProfileAdd, usual | {**call.said}))
-    headers = {"Location": f"/v1/profiles/{info.id}"}
-    return JSONResponse(info.shown(), 201, headers)
+    return as_json(info, 201, {"Location": f"/v1/profiles/{info.id}"})
 
 
-async def update_profile(call: Call) -> Response:
+async def update_profile(call: Call) -> ProfileInfo:
     text, profile = call.text("text"), call.path["profile"]
-    change = call.session.user.update_profile(profile, text, wait=call.flag("wait", True))
-    return JSONResponse((await change).shown())
+    return await call.session.user.update_profile(profile, text, wait=call.flag("wait", True))
 
 
 async def remove_profile(call: Call) -> Response:
@@ -866,22 +890,22 @@ async def remove_profile(call: Call) -> Response:
     return Response(status_code=204)
 
 
-async def show_policy(call: Call) -> Response:
-    return JSONResponse(to_builtins(await call.session.user.policy(call.path["profile"])))
+async def show_policy(call: Call) -> DeliveryPolicy:
+    return await call.session.user.policy(call.path["profile"])
 
 
-async def put_policy(call: Call) -> Response:
+async def put_policy(call: Call) -> DeliveryPolicy:
     return await _set_policy(call, USUAL)
 
 
-async def change_policy(call: Call) -> Response:
+async def change_policy(call: Call) -> DeliveryPolicy:
     return await _set_policy(call, await call.session.user.policy(call.path["profile"]))
 
 
-async def _set_policy(call: Call, base: DeliveryPolicy) -> Response:
+async def _set_policy(call: Call, base: DeliveryPolicy) -> DeliveryPolicy:
     policy = _policy(call.said, base)
     await call.session.user.set_policy(call.path["profile"], policy)
-    return JSONResponse(to_builtins(policy))
+    return policy
 
 
 def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
@@ -896,67 +920,64 @@ def _policy(said: object, base: DeliveryPolicy = USUAL) -> DeliveryPolicy:
 # --- explaining -------------------------------------------------------------------------------
 
 
-async def explain(call: Call) -> Response:
+async def explain(call: Call) -> dict[str, Any]:
     question: dict[str, object] = {"profile": call.text("profile")}
     if "message" in call.said:
         question["message"], question["media_type"] = call.message(XML)
         question["base"] = call.text("base", "")
-    return JSONResponse(await call.gateway.trials.ask(question))
+    return await call.gateway.trials.ask(question)
 
 
-async def why_not(call: Call) -> Response:
+async def why_not(call: Call) -> WhyNot:
     info = await call.session.client.profile(call.text("profile"))
     message, media_type = call.message(XML)
     question = {"profile": info.text, "message": message, "media_type": media_type}
     found = await call.gateway.trials.ask(question)
-    names = ("matched", "failure", "results")
-    return JSONResponse({"profile": info.id, **{name: found[name] for name in names}})
+    return WhyNot(info.id, found["matched"], found["failure"], found["results"])
 
 
 # --- the network ------------------------------------------------------------------------------
 
 
-async def show_status(call: Call) -> Response:
+async def show_status(call: Call) -> NetworkStatus:
     call.check_operates()
     found = await call.session.ask_all(verbs.Statistics())
-    return JSONResponse(
-        {"nodes": {node: status_of(read_statistics(said)) for node, said in found.items()}}
+    return NetworkStatus({node: status_of(read_statistics(said)) for node, said in found.items()})
+
+
+def status_of(told: NodeStatistics | RequestFailed | None) -> NodeStatus:
+    """Of a process, in a few figures."""
+    if told is None:
+        return NodeStatus(state="away")
+    if isinstance(told, RequestFailed):
+        return NodeStatus(state="unreadable", why=told.reason)
+    status = NodeStatus(
+        state="here",
+        waiting_bytes=told.links.backlog_bytes,
+        longest_turn_ms=told.node.longest_turn_ms,
+        dead_letters=told.dead.kept,
+    )
+    if isinstance(told, RegistrationStatistics):
+        return replace(status, profiles=told.catalog.profiles)
+    assert isinstance(told, BrokerStatistics)
+    data = told.data
+    return replace(
+        status,
+        waiting_bytes=told.waiting_bytes,
+        published=data.published,
+        received=data.received,
+        delivered=data.delivered,
+        refused=data.refused,
+        profiles=told.query.profiles,
+        crossings=data.crossings,
     )
 
 
-def status_of(told: NodeStatistics | RequestFailed | None) -> dict[str, Any]:
-    """Of a process, in a few figures."""
-    if told is None:
-        return {"state": "away"}
-    if isinstance(told, RequestFailed):
-        return {"state": "unreadable", "why": told.reason}
-    figures: dict[str, Any] = {
-        "state": "here",
-        "waiting_bytes": told.links.backlog_bytes,
-        "longest_turn_ms": told.node.longest_turn_ms,
-        "dead_letters": told.dead.kept,
-    }
-    if isinstance(told, RegistrationStatistics):
-        return {**figures, "profiles": told.catalog.profiles}
-    assert isinstance(told, BrokerStatistics)
-    data = told.data
-    return {
-        **figures,
-        "waiting_bytes": told.waiting_bytes,
-        "published": data.published,
-        "received": data.received,
-        "delivered": data.delivered,
-        "refused": data.refused,
-        "profiles": told.query.profiles,
-        "crossings": data.crossings,
-    }
-
-
-async def list_queries(call: Call) -> Response:
+async def list_queries(call: Call) -> QueriesAtWork:
     from onyx.gateway.queries import queries_shown  # noqa: PLC0415 - of gateways with a catalog
 
     files = call.gateway.options.catalog
-    return JSONResponse(await trio.to_thread.run_sync(queries_shown, files, call.session))
+    return await trio.to_thread.run_sync(queries_shown, files, call.session)
 
 
 async def cancel_query(call: Call) -> Response:
@@ -972,14 +993,14 @@ async def sign_in(call: Call) -> Response:
     token = call.request.headers.get("authorization", "").partition(" ")[2]
     if not token:
         raise RequestFailed("not-authenticated", "expected a token: Authorization: Bearer ...")
-    said = JSONResponse({"principal": call.session.principal})
+    said = as_json(SignedIn(call.session.principal))
     is_secure = call.gateway.options.tls_certificate is not None
     said.set_cookie(COOKIE, token, httponly=True, secure=is_secure, samesite="strict")
     return said
 
 
-async def document(call: Call) -> Response:
-    return JSONResponse(openapi(OPERATIONS))
+async def document(call: Call) -> dict[str, Any]:
+    return openapi(OPERATIONS)
 
 
 _TEXTS = {"profile": "a text in XQuery or SPARQL", "message": "a document or a graph"}
@@ -1000,6 +1021,7 @@ OPERATIONS = (
         },
         media_type=ANY_TYPE,
         answers={201: "accepted, with its number", 200: "known before by its key", **_REFUSED},
+        gives=Published,
     ),
     Operation(
         "GET /v1/results",
@@ -1012,6 +1034,7 @@ OPERATIONS = (
         },
         headers={"Last-Event-ID": "all through there are acknowledged, and it goes on behind it"},
         answers={200: "events open, delivery, gone and ended", **_NONE},
+        events={"open": Opened, "delivery": Delivered, "gone": Gone, "ended": Ended},
     ),
     Operation(
         "GET /v1/profiles",
@@ -1019,6 +1042,7 @@ OPERATIONS = (
         list_profiles,
         query={"user": "whose (default: one's own)", "after": "the id of the last one known"},
         answers={200: "profiles, and whether there are more"},
+        gives=Profiles,
     ),
     Operation(
         "POST /v1/profiles",
@@ -1034,17 +1058,20 @@ OPERATIONS = (
             "timeout": "seconds that it waits (default: until it is live)",
             "policy": "how what waits is kept, as /v1/profiles/{profile}/policy has it",
         },
-        schemas=_OF_PROFILE,
+        schemas=argument_schemas(verbs.ProfileAdd),
         required=("text",),
         answers={201: "the profile", **_REFUSED},
+        gives=ProfileInfo,
     ),
     Operation(
         "PUT /v1/profiles/{profile}",
         "Replace the text of a profile",
         update_profile,
         body={"text": _TEXTS["profile"], "wait": "true (the default): until it is live"},
+        schemas=argument_schemas(verbs.ProfileUpdate),
         required=("text",),
         answers={200: "the profile", **_NONE, **_REFUSED},
+        gives=ProfileInfo,
     ),
     Operation(
         "DELETE /v1/profiles/{profile}",
@@ -1058,7 +1085,9 @@ OPERATIONS = (
             summary,
             answer,
             body=body,
+            schemas=argument_schemas(DeliveryPolicy),
             answers={200: "the policy", **_NONE},
+            gives=DeliveryPolicy,
         )
         for method, summary, answer, body in (
             ("GET", "Show how what waits for a profile is kept", show_policy, {}),
@@ -1073,6 +1102,7 @@ OPERATIONS = (
         body={**_TEXTS, **_MEDIA_TYPE, "base": "the IRI that relative ones are relative to"},
         required=("profile",),
         answers={200: "how it is matched; with a message, what held and the results", **_REFUSED},
+        gives=Explained,
     ),
     Operation(
         "POST /v1/why-not",
@@ -1085,6 +1115,7 @@ OPERATIONS = (
             **_NONE,
             **_REFUSED,
         },
+        gives=WhyNot,
     ),
     *map(operation_of, (kind for kind in verbs.TABLE if kind.route)),
     *SOURCE_OPERATIONS,
@@ -1096,12 +1127,14 @@ OPERATIONS = (
         "Show what the processes of the network do",
         show_status,
         answers={200: "by node a few figures"},
+        gives=NetworkStatus,
     ),
     Operation(
         "GET /v1/map",
         "Follow the network, as Server-Sent Events",
         overlay_map,
         answers={200: "events map (its shape) and tick (what has changed)"},
+        events={"map": NetworkMap, "tick": Tick},
     ),
     Operation(
         "GET /v1/queries",
@@ -1109,6 +1142,7 @@ OPERATIONS = (
         "operators",
         list_queries,
         answers={200: "queries, each with how far it is at its providers; those that are away"},
+        gives=QueriesAtWork,
     ),
     Operation(
         "DELETE /v1/queries/{query}",
@@ -1123,6 +1157,9 @@ OPERATIONS = (
         headers={"Authorization": "Bearer, and a token of the network"},
         media_type=JSON,
         answers={200: "whose it is"},
+        gives=SignedIn,
     ),
-    Operation("GET /v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}),
+    Operation(
+        "GET /v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}, gives=dict
+    ),
 )

@@ -18,9 +18,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+import msgspec
 import trio
 
 from onyx.errors import RequestFailed, UserError
+from onyx.gateway.api_answers import BacktestShown, Ended, Sample
 from overlay.answers import ArchivePage
 
 KEPT_MAX = 8  # of a session that have ended; the oldest goes
@@ -48,7 +50,7 @@ class TryPage(Protocol):
 @dataclass(slots=True)
 class Backtest:
     """``since`` and ``until``: seconds of the epoch; ``figures``: sums by COUNTED; ``damaged``:
-    parts of the archive that cannot be read; ``failure``: a code and a reason."""
+    parts of the archive that cannot be read."""
 
     id: str
     profile: str
@@ -57,29 +59,28 @@ class Backtest:
     until: float
     state: State = State.RUNNING
     figures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
-    samples: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
-    failure: Mapping[str, str] | None = None
+    failure: Ended | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     _first: float = 0.0
     _last: float = 0.0
 
-    def said(self) -> dict[str, Any]:
-        """``share``: of the time that it is about, how much is read."""
-        return {
-            "id": self.id,
-            "profile": self.profile,
-            "source": self.source,
-            "since": _text(self.since),
-            "until": _text(self.until),
-            "state": self.state,
-            "share": self._share(),
-            "last": _text(self._last) if self._last else None,
+    def shown(self) -> BacktestShown:
+        return BacktestShown(
+            id=self.id,
+            profile=self.profile,
+            source=self.source,
+            since=_text(self.since),
+            until=_text(self.until),
+            state=self.state.value,
+            share=self._share(),
+            last=_text(self._last) if self._last else None,
             **self.figures,
-            "samples": self.samples,
-            "damaged": self.damaged,
-            "failure": self.failure,
-        }
+            samples=self.samples,
+            damaged=self.damaged,
+            failure=self.failure,
+        )
 
     async def run(self, page: ArchivePage, read: ReadPage, try_page: TryPage) -> None:
         """From its first page on."""
@@ -95,12 +96,13 @@ class Backtest:
                 self.state = State.DONE
             except UserError as error:
                 self.state = State.FAILED
-                self.failure = {"code": error.code, "reason": error.reason}
+                self.failure = Ended(error.code, error.reason)
 
     def _take(self, found: Mapping[str, Any]) -> None:
         for name in COUNTED:
             self.figures[name] += found[name]
-        self.samples += found["samples"][: SAMPLES_MAX - len(self.samples)]
+        samples = found["samples"][: SAMPLES_MAX - len(self.samples)]
+        self.samples += msgspec.convert(samples, list[Sample])
         if found["messages"]:
             self._first = self._first or _second(found["first"])
             self._last = _second(found["last"])

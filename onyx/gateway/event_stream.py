@@ -12,6 +12,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from overlay.answers import Shown
+
 HEARTBEAT_SECONDS = 15.0
 """After so long without an event a comment is sent, so that a reader who is gone is noticed."""
 
@@ -66,7 +68,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": packer.flush() if packer else b""})
 
 
-def event_text(kind: str, data: object, id_: str = "") -> str:
+def event_text(kind: str, data: Shown, id_: str = "") -> str:
     """One event; its data on one line, as JSON."""
-    said = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    said = json.dumps(data.shown(), ensure_ascii=False, separators=(",", ":"))
     return f"{f'id: {id_}' + chr(10) if id_ else ''}event: {kind}\ndata: {said}\n\n"

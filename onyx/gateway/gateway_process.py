@@ -316,7 +316,7 @@ async def show_brokers(call: Call) -> Context:
         if isinstance(each, BrokerStatistics) and each.archive.directory is not None
     }
     labels = {broker.id: broker.label for broker in topology.brokers}
-    rows = [(node, labels.get(node), status_of(each)) for node, each in told.items()]
+    rows = [(node, labels.get(node), status_of(each).shown()) for node, each in told.items()]
     return {"rows": rows, "archives": archives}
 
 
@@ -341,7 +341,7 @@ async def show_broker(call: Call) -> Context:
             }
         )
     node = topology.broker(name)
-    return {"broker": node, "status": status_of(told), "links": links, "said": told}
+    return {"broker": node, "status": status_of(told).shown(), "links": links, "said": told}
 
 
 async def show_link(call: Call) -> Context:

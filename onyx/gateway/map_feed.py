@@ -6,12 +6,12 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import trio
 from msgspec import convert
 
 from onyx.errors import UserError
+from onyx.gateway.api_answers import NetworkMap, Tick
 from onyx.gateway.event_stream import HEARTBEAT_SECONDS, Write, event_text
 from onyx.network_layout import network_layout
 from onyx.registration_client import addresses_of, call, open_connection
@@ -70,22 +70,20 @@ class Changes:
         self.links = set(range(len(overlay.topology.links)))
         self.crossings: Counter[tuple[int, int]] = Counter()  # by link and direction
 
-    def take(self) -> dict[str, Any] | None:
-        """``brokers``: [place, state, profiles, published, delivered, refused, waiting bytes];
-        ``links``: [place, crossings there, back, backlog there, back, format, whether it is up];
-        None: nothing."""
+    def take(self) -> Tick | None:
+        """None: nothing."""
         if not self.brokers and not self.links:
             return None
         overlay = self._overlay
         links = [
-            [at, self.crossings[at, 0], self.crossings[at, 1], *overlay.link_state(at)]
+            (at, self.crossings[at, 0], self.crossings[at, 1], *overlay.link_state(at))
             for at in sorted(self.links)
         ]
-        brokers = [[at, *overlay.broker_state(at)] for at in sorted(self.brokers)]
+        brokers = [(at, *overlay.broker_state(at)) for at in sorted(self.brokers)]
         self.brokers.clear()
         self.links.clear()
         self.crossings.clear()
-        return {"brokers": brokers, "links": links}
+        return Tick(brokers, links)
 
 
 class OverlayMap:
@@ -103,11 +101,13 @@ class OverlayMap:
         self._states = dict.fromkeys(self._places, AWAY)
         self.viewers: set[Changes] = set()
 
-    def snapshot(self) -> dict[str, Any]:
-        """What does not change: ``brokers`` [id, label, x, y], ``links`` [place, place]."""
-        brokers = [[b.id, b.label, *self._points[b.id]] for b in self.topology.brokers]
-        links = [[self._places[end] for end in link.ends] for link in self.topology.links]
-        return {"name": self.topology.name, "brokers": brokers, "links": links}
+    def snapshot(self) -> NetworkMap:
+        """What does not change."""
+        brokers = [(b.id, b.label, *self._points[b.id]) for b in self.topology.brokers]
+        links = [
+            (self._places[a], self._places[b]) for a, b in (x.ends for x in self.topology.links)
+        ]
+        return NetworkMap(self.topology.name, brokers, links)
 
     def look(self) -> Changes:
         """Another viewer; they are taken from ``viewers`` when they have gone."""
@@ -138,21 +138,21 @@ class OverlayMap:
             for viewer in self.viewers:
                 viewer.brokers.add(self._places[broker])
 
-    def broker_state(self, place: int) -> list[Any]:
-        """From its state on, as in ``Changes.take``."""
+    def broker_state(self, place: int) -> tuple[str, int, int, int, int, int]:
+        """From its state on, as in a Tick."""
         broker = self.topology.brokers[place].id
         told = self._told.get(broker, Figures())
         counted = (told.profiles, told.published, told.delivered, told.refused)
-        return [self._states[broker], *counted, told.waiting_bytes]
+        return (self._states[broker], *counted, told.waiting_bytes)
 
-    def link_state(self, place: int) -> list[Any]:
+    def link_state(self, place: int) -> tuple[int, int, str, bool]:
         """From the backlogs on."""
         ends = self.topology.links[place].ends
         there, back = self._of(*ends), self._of(*reversed(ends))
         is_up = bool(there and back and there.is_here and back.is_here)
         formats = dict.fromkeys(said.format for said in (there, back) if said)
-        waiting = [said.waiting_bytes if said else 0 for said in (there, back)]
-        return [*waiting, " / ".join(formats), is_up]
+        waits, waits_back = (said.waiting_bytes if said else 0 for said in (there, back))
+        return waits, waits_back, " / ".join(formats), is_up
 
     def _of(self, broker: str, other: str) -> LinkFigures | None:
         return self._told.get(broker, Figures()).links.get(other)

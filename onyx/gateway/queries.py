@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from formats.errors import Refusal
 from onyx.errors import RequestFailed, UserError
+from onyx.gateway.api_answers import QueriesAtWork, QueryAtWork
 from onyx.gateway.sessions import Session
 from onyx.queries.at_work import RunningQuery, end_query, queries_at_work
 from onyx.queries.catalog import Catalog
@@ -38,10 +41,12 @@ def page_shown(files: Sequence[Path], session: Session, user: str, sql: str) -> 
     return found
 
 
-def queries_shown(files: Sequence[Path], session: Session) -> dict[str, Any]:
-    """Queries at work, as JSON.  UserError."""
+def queries_shown(files: Sequence[Path], session: Session) -> QueriesAtWork:
+    """UserError."""
     running, away = _at_work(Catalog.read(*files).market, session)
-    return {"queries": [each.facts() for each in running], "away": away}
+    return QueriesAtWork(
+        msgspec.convert([each.facts() for each in running], list[QueryAtWork]), away
+    )
 
 
 def query_ended(files: Sequence[Path], session: Session, query: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.responses import JSONResponse
 
 from formats.errors import Fault
@@ -12,6 +13,17 @@ from onyx.errors import RequestFailed, UserError, ending
 
 PROBLEM = "application/problem+json"
 TEXTS_REFUSED = ("message-refused", "profile-refused")
+
+
+class Refusal(Fault, frozen=True, kw_only=True):
+    """Problem details; ``number``: of a message."""
+
+    code: str
+    reason: str
+    type: str
+    title: str
+    status: int
+    number: int | UnsetType = UNSET
 
 
 def problem(error: UserError, **more: object) -> JSONResponse:

@@ -14,13 +14,14 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from multiprocessing.connection import Connection
 from typing import Any
 
 from formats.errors import DecodeError, MessageRefused, Refusal
 from formats.publication import read_publication
+from onyx.gateway.api_answers import Explained, PartsShown
 from registration.spark.archived_message import read_archived
 from yfilter import Matcher, MatchLimitExceeded, MatchLimits
 from yfilter.language.namespaces import ShortNames
@@ -126,13 +127,17 @@ def try_profile(
     explained = matcher.explain(profile, read)
     names = ShortNames(prefixes_of(profile))
     shown = explained.renamed(names.short)
-    found: dict[str, Any] = {**asdict(explained), "text": names.whole(str(shown))}
-    found["shown"] = {name: asdict(shown)[name] for name in ("parts", "failure")}
+    results: tuple[str, ...] = ()
     if read is not None and explained.matched:
         matcher.add(profile)
-        delivered = [result for each in matcher.deliver(read) for result in each.results]
-        found["results_shown"] = list(_shown(delivered))
-    return found
+        results = tuple(_shown([one for each in matcher.deliver(read) for one in each.results]))
+    found = Explained(
+        **{each.name: getattr(explained, each.name) for each in fields(explained)},
+        text=names.whole(str(shown)),
+        shown=PartsShown(shown.parts, shown.failure),
+        results_shown=results,
+    )
+    return asdict(found)
 
 
 def read_bundle(schema_zip: bytes, main: str) -> dict[str, Any]:

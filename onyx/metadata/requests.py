@@ -7,10 +7,23 @@ One that a ProviderReader answers changes nothing, and is carried out beside tho
 
 from __future__ import annotations
 
+import collections.abc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from inspect import signature
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, Union, get_args
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta
@@ -303,6 +316,22 @@ def shown(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [shown(each) for each in value]
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+
+
+@cache
+def named_type(hint: Any) -> Any:
+    """The type of what ``shown`` gives of an answer of a type."""
+    names = getattr(hint, "__struct_fields__", None) or getattr(hint, "__match_args__", ())
+    if isinstance(hint, type) and names:
+        hints = get_type_hints(hint, include_extras=True)
+        said = [(name, named_type(hints[name])) for name in names]
+        return msgspec.defstruct(hint.__name__, said, module=hint.__module__)
+    origin, inner = get_origin(hint), tuple(map(named_type, get_args(hint)))
+    if origin in (Union, UnionType):
+        return Union[inner]  # noqa: UP007
+    if origin in (list, tuple, dict, collections.abc.Mapping, collections.abc.Sequence):
+        return origin[inner]
+    return str if hint is bytes else hint
 
 
 def answered(answer: object) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from tests.hanging import SAFETY_SECONDS
+from tests.onyx.gateway.schemas import misfit_of_answer, misfit_of_event
 
 
 class Answer(NamedTuple):
@@ -31,9 +32,15 @@ class Client:
     """Of the gateway at a URL; ``headers`` go with every request."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+        is_api: bool = True,
     ) -> None:
+        """``is_api``: answers are held against the OpenAPI document."""
         self.url, self._headers, self._tls = url, dict(headers or {}), tls
+        self._is_api = is_api
 
     def ask(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
         """``body``: a text or bytes as they are, a text as XML unless a header says else, and
@@ -47,6 +54,10 @@ class Client:
                 ("application/json", "application/problem+json")
             )
             found = json.loads(text) if is_json else text
+            if self._is_api:
+                media_type = (answer.headers["content-type"] or "").partition(";")[0]
+                wrong = misfit_of_answer(method, path, answer.status, media_type, found)
+                assert not wrong, f"{method} {path}: {wrong}"
             return Answer(answer.status, dict(answer.headers.items()), found)
 
     @contextmanager
@@ -54,7 +65,7 @@ class Client:
         """As they come, until the stream ends."""
         with self._asked("GET", path, None, _named(headers)) as answer:
             assert answer.status == 200, answer.read()
-            yield _read_events(answer)
+            yield (_held(path, event) for event in _read_events(answer))
 
     @contextmanager
     def _asked(
@@ -89,6 +100,12 @@ class Client:
 
 def _named(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def _held(path: str, event: Event) -> Event:
+    wrong = misfit_of_event(path, event.kind, event.data)
+    assert not wrong, f"{path}, {event.kind}: {wrong}"
+    return event
 
 
 def _read_events(answer: HTTPResponse) -> Iterator[Event]:

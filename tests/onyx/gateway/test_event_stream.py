@@ -8,9 +8,10 @@ import pytest
 import trio
 from starlette.types import Message
 
+from onyx.gateway.api_answers import Tick
 from onyx.gateway.event_stream import EventStream, Write, event_text
 
-EVENTS = [event_text("tick", {"links": [[at, 0, 0, "binary"] for at in range(200)]})] * 3
+EVENTS = [event_text("tick", Tick([], [(at, 0, 0, 0, 0, "binary", True) for at in range(200)]))] * 3
 
 
 async def followed(packs: bool, accepted: str) -> tuple[dict[bytes, bytes], list[bytes]]:
