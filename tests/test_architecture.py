@@ -288,6 +288,7 @@ MEDIA = {  # in an order and with bytes of its own: on the wire, on disk, and to
     ("PlanProgress", "_ApplicationRow"),
     ("AutoPlan", "_DecisionRow"),
     ("PlanWanted", "PlannerTask"),
+    ("Delivered", "Delivery"),
 }
 
 

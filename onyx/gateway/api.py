@@ -267,15 +267,15 @@ async def begin_backtest(call: Call) -> Response:
         await backtest.run(page, read, trials.ask)
 
     session.start(run)
-    return as_json(backtest.shown(), 201, {"Location": f"/v1/backtests/{backtest.id}"})
+    return as_json(backtest.shown, 201, {"Location": f"/v1/backtests/{backtest.id}"})
 
 
 async def list_backtests(call: Call) -> BacktestsShown:
-    return BacktestsShown([each.shown() for each in call.session.backtests.all()])
+    return BacktestsShown([each.shown for each in call.session.backtests.all()])
 
 
 async def show_backtest(call: Call) -> BacktestShown:
-    return _asked(call).shown()
+    return _asked(call).shown
 
 
 async def end_backtest(call: Call) -> Response:

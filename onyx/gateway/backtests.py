@@ -12,14 +12,14 @@ becomes of them is the session's, and gone with it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, Protocol
 
 import msgspec
 import trio
+from msgspec.structs import replace
 
 from onyx.errors import RequestFailed, UserError
 from onyx.gateway.api_answers import BacktestShown, Ended, Sample
@@ -29,12 +29,6 @@ KEPT_MAX = 8  # of a session that have ended; the oldest goes
 RUNNING_MAX = 2  # of a session
 SAMPLES_MAX = 20  # shown of one
 COUNTED = ("messages", "unread", "given_up", "matches", "results", "bytes")
-
-
-class State(StrEnum):
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 class ReadPage(Protocol):
@@ -49,69 +43,48 @@ class TryPage(Protocol):
 
 @dataclass(slots=True)
 class Backtest:
-    """``since`` and ``until``: seconds of the epoch; ``figures``: sums by COUNTED; ``damaged``:
-    parts of the archive that cannot be read."""
+    """``shown``: how far it is, of all ``until`` that second of the epoch."""
 
-    id: str
-    profile: str
-    source: str
-    since: float
+    shown: BacktestShown
     until: float
-    state: State = State.RUNNING
-    figures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
-    samples: list[Sample] = field(default_factory=list)
-    damaged: list[str] = field(default_factory=list)
-    failure: Ended | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     _first: float = 0.0
-    _last: float = 0.0
 
-    def shown(self) -> BacktestShown:
-        return BacktestShown(
-            id=self.id,
-            profile=self.profile,
-            source=self.source,
-            since=_text(self.since),
-            until=_text(self.until),
-            state=self.state.value,
-            share=self._share(),
-            last=_text(self._last) if self._last else None,
-            **self.figures,
-            samples=self.samples,
-            damaged=self.damaged,
-            failure=self.failure,
-        )
+    @property
+    def id(self) -> str:
+        return self.shown.id
+
+    def change(self, **said: Any) -> None:
+        self.shown = replace(self.shown, **said)
 
     async def run(self, page: ArchivePage, read: ReadPage, try_page: TryPage) -> None:
         """From its first page on."""
         with self.scope:
             try:
                 while True:
-                    question = {"profile": self.profile, "lines": page.lines}
-                    self._take(await try_page(question))
-                    self.damaged += page.damaged
+                    question = {"profile": self.shown.profile, "lines": page.lines}
+                    self._take(await try_page(question), page.damaged)
                     if not page.next:
                         break
                     page = await read(page.next)
-                self.state = State.DONE
+                self.change(state="done", share=1.0)
             except UserError as error:
-                self.state = State.FAILED
-                self.failure = Ended(error.code, error.reason)
+                self.change(state="failed", failure=Ended(error.code, error.reason))
 
-    def _take(self, found: Mapping[str, Any]) -> None:
-        for name in COUNTED:
-            self.figures[name] += found[name]
-        samples = found["samples"][: SAMPLES_MAX - len(self.samples)]
-        self.samples += msgspec.convert(samples, list[Sample])
+    def _take(self, found: Mapping[str, Any], damaged: Iterable[str]) -> None:
+        shown = self.shown
+        samples = found["samples"][: SAMPLES_MAX - len(shown.samples)]
+        self.change(
+            **{name: getattr(shown, name) + found[name] for name in COUNTED},
+            samples=[*shown.samples, *msgspec.convert(samples, list[Sample])],
+            damaged=[*shown.damaged, *damaged],
+        )
         if found["messages"]:
             self._first = self._first or _second(found["first"])
-            self._last = _second(found["last"])
-
-    def _share(self) -> float:
-        if self.state is State.DONE:
-            return 1.0
-        length = self.until - self._first
-        return round(min(1.0, max(0.0, (self._last - self._first) / length)), 4) if length else 0.0
+            last = _second(found["last"])
+            length = self.until - self._first
+            share = min(1.0, max(0.0, (last - self._first) / length)) if length else 0.0
+            self.change(last=_text(last), share=round(share, 4))
 
 
 class Backtests:
@@ -132,13 +105,27 @@ class Backtests:
 
     def add(self, profile: str, source: str, since: float, until: float) -> Backtest:
         """RequestFailed where too many are running."""
-        ended = [each.id for each in self._kept.values() if each.state is not State.RUNNING]
+        ended = [each.id for each in self._kept.values() if each.shown.state != "running"]
         if len(self._kept) - len(ended) >= RUNNING_MAX:
             raise RequestFailed("busy", f"{RUNNING_MAX} backtests are running; end one of them")
         for old in ended[: 1 - KEPT_MAX]:
             del self._kept[old]
         name = f"b{next(self._numbers)}"
-        found = self._kept[name] = Backtest(name, profile, source, since, until)
+        shown = BacktestShown(
+            id=name,
+            profile=profile,
+            source=source,
+            since=_text(since),
+            until=_text(until),
+            state="running",
+            share=0.0,
+            last=None,
+            **dict.fromkeys(COUNTED, 0),
+            samples=[],
+            damaged=[],
+            failure=None,
+        )
+        found = self._kept[name] = Backtest(shown, until)
         return found
 
     def end(self, backtest: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from onyx.errors import RequestFailed
-from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests, State
+from onyx.gateway.backtests import KEPT_MAX, RUNNING_MAX, Backtest, Backtests
 from onyx.gateway.trial_process import Replay
 from overlay.answers import ArchivePage
 from tests.hanging import SAFETY_SECONDS
@@ -111,7 +111,7 @@ async def test_a_backtest_ends_when_it_is_cancelled() -> None:
             nursery.start_soon(running.run, page, read, tried)
             while pages < 3:
                 await trio.lowlevel.checkpoint()
-            said = running.shown()
+            said = running.shown
             assert (said.state, said.matches) == ("running", said.messages // 2)
             assert 0 < said.messages <= 2 * pages + 2
             backtests.end(running.id)
@@ -134,10 +134,10 @@ async def test_a_backtest_says_what_it_failed_of_and_others_go_on() -> None:
         backtests.add("/a", "s1", 0.0, 1.0)
     await begun[0].run(ArchivePage(b"costly", ""), read, tried)
     await begun[1].run(ArchivePage(b"", "more"), read, tried)
-    failures = [each.failure and each.failure.code for each in begun]
+    failures = [each.shown.failure and each.shown.failure.code for each in begun]
     assert failures == ["too-costly", "busy"]
-    assert begun[1].figures["matches"] == 1
+    assert begun[1].shown.matches == 1
     for _ in range(2 * KEPT_MAX):
-        backtests.add("/a", "s1", 0.0, 1.0).state = State.DONE
+        backtests.add("/a", "s1", 0.0, 1.0).change(state="done")
     assert len(backtests.all()) == KEPT_MAX
     assert isinstance(backtests.all()[0], Backtest)
