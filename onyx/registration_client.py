@@ -6,10 +6,12 @@ again with the same id, and the registration service makes nothing twice.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
@@ -76,19 +78,33 @@ NOT_ASKED = frozenset({"source-away", "unknown-source"})
 PERHAPS_ASKED = frozenset({"source-lost", "unreachable"})
 """What is said of a source that may be asked again: it was not asked, or may have been."""
 CLIENT_LIMITS = ClientLimits(open_seconds=OPEN_SECONDS)
+_patience: ContextVar[float] = ContextVar("patience", default=PATIENCE_SECONDS)
+
+
+@contextmanager
+def impatient(seconds: float) -> Iterator[None]:
+    """A request that is asked in this block, or in a task that is started in it, goes on for so
+    long when the connection is lost, in place of PATIENCE_SECONDS.  A process is pinged after half
+    of that, and counts as gone after three times as much silence."""
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
 
 
 class NetworkClient:
     """A connection to one process of the network, to ask it questions; a context manager."""
 
     def __init__(
-        self, where: Where, *, patience_seconds: float = PATIENCE_SECONDS, called: str = ""
+        self, where: Where, *, patience_seconds: float | None = None, called: str = ""
     ) -> None:
-        """``patience_seconds``: how long a request goes on when the connection is lost;
+        """``patience_seconds``: how long a request goes on when the connection is lost (default:
+        as ``impatient`` says, or PATIENCE_SECONDS);
         ``called``: what it is to who uses it, in an error."""
         self._called = called or type(self).__name__
         self._where = addresses_of(where)
-        self._patience_seconds = patience_seconds
+        self._patience_seconds = _patience.get() if patience_seconds is None else patience_seconds
         self._stack = AsyncExitStack()
         self._connection: ClientConnection | None = None
 
@@ -482,11 +498,12 @@ async def open_connection(
         raise _unreachable(where) from None
     if credentials is not None:
         identity = credentials.principal.id_for(role, identity)
+    link = replace(CLIENT_LIMITS.link, keepalive_seconds=_patience.get() / 2)
     opened = open_client(
         *(host, port),
         role=role,
         identity=identity,
-        limits=CLIENT_LIMITS,
+        limits=dataclasses.replace(CLIENT_LIMITS, link=link),
         credentials=credentials,
         others=tuple(others),
     )

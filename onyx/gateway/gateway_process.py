@@ -13,6 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -48,7 +49,7 @@ from onyx.logs import configure_logging
 from onyx.metadata import requests
 from onyx.metadata.serving import PROVIDER_BASE
 from onyx.network_view import decoded, read_statistics
-from onyx.registration_client import RegistrationClient, addresses_of
+from onyx.registration_client import RegistrationClient, addresses_of, impatient
 from onyx.release import who
 from onyx.renewal import keep_shown_renewed
 from overlay import verbs
@@ -668,6 +669,7 @@ def _render(
 
 
 WATCH_SECONDS = 5.0
+ANSWER_SECONDS = 3.0  # for which a process may be silent that is asked
 
 log = logging.getLogger("onyx.gateway")
 
@@ -690,7 +692,9 @@ async def run_gateway(
     allow_all_files()
     trials = Trials()
     try:
-        async with background_tasks(trio.open_nursery()) as nursery:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(impatient(ANSWER_SECONDS))
+            nursery = await stack.enter_async_context(background_tasks(trio.open_nursery()))
             heed(nursery, read_logs, lifeline)
             sessions = Sessions(registration, options.sessions_max)
             feed = MapFeed(registration)

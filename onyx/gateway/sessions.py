@@ -26,7 +26,12 @@ from onyx.data_source import DataSource
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.gateway.backtests import Backtests
 from onyx.identity.known_networks import ASKS_NOBODY, INSECURE, credentials_for, use_credentials
-from onyx.registration_client import NetworkClient, RegistrationClient, addresses_of
+from onyx.registration_client import (
+    PATIENCE_SECONDS,
+    NetworkClient,
+    RegistrationClient,
+    addresses_of,
+)
 from overlay import verbs
 from overlay.answers import Asker
 from overlay.link.credentials import Credentials, TokenCredentials
@@ -128,7 +133,14 @@ class Session:
         publishing = await self._source(source)
         publishing.under_way += 1
         try:
-            return await publishing.source.publish(data, media_type, key=key, headers=headers)
+            with trio.fail_after(PATIENCE_SECONDS):
+                return await publishing.source.publish(data, media_type, key=key, headers=headers)
+        except trio.TooSlowError:
+            publishing.is_over = True
+            said = f"the root broker has not answered in {PATIENCE_SECONDS:g} s"
+            raise NetworkUnreachable(
+                f"{said}; with its Publish-Key the message can be sent once more"
+            ) from None
         except UserError:
             publishing.is_over = True  # somebody else is this source now, or it is gone
             raise
@@ -180,7 +192,7 @@ class Session:
     async def _node(self, address: str) -> NetworkClient:
         async with self._opening:
             if address not in self._nodes:
-                self._nodes[address] = await self._start(NetworkClient(address, patience_seconds=3))
+                self._nodes[address] = await self._start(NetworkClient(address))
             return self._nodes[address]
 
     async def _source(self, name: str) -> _Publishing:
