@@ -59,6 +59,7 @@ async def running_gateway(
     }
     said = [(name, str(value)) for name, value in options.items() if value is not None]
     said += [("--name", name) for name in gateway.names]
+    said += [("--origin", origin) for origin in gateway.origins]
     words = [MODULE, network.registration, gateway.listen.host, *chain.from_iterable(said)]
     words += ["--listen-fds", *map(str, fds)]
     async with running_beside(network, NAME, words, report, fds):

@@ -484,12 +484,14 @@ _TABLES = dict(zip(Topology.__struct_fields__, Topology.__struct_encode_fields__
 
 _NEW = (
     *("source_processor_ms_s_max", "default_attributes_max"),
-    *("entity_marks_max", "odd_elements_max"),
+    *("entity_marks_max", "odd_elements_max", "origins"),
 )
 _NEW_AND_USUAL = frozenset(
-    line for line in toml_lines(Limits(), "limits") if line.partition(" = ")[0] in _NEW
+    line
+    for line in (*toml_lines(Limits(), "limits"), *toml_lines(GatewayTable(), "gateway"))
+    if line.partition(" = ")[0] in _NEW
 )
-"""Bounds that processes of the former release refuse, as a key that they do not know, are written
+"""Settings that processes of the former release refuse, as a key that they do not know, are written
 where they are not the usual ones."""
 
 

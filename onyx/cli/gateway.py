@@ -59,6 +59,8 @@ def add_parser(subparsers: Subparsers) -> None:
         f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN}; port 0: any "
         "free one)",
         **SERVED,
+        "--origin ORIGIN...": "a site whose pages may use the API (CORS), as https://app.example; "
+        "*: any, by tokens",
         "--catalog FILE...": "what providers offer to queries (onyx provider), for a page that "
         "lists it and draws query plans; repeatable",
         "--admin HOST:PORT": "where metrics are, plain HTTP",
@@ -70,7 +72,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    options = replace(served_options(arguments), catalog=tuple(arguments.catalog))
+    catalog, origins = tuple(arguments.catalog), tuple(arguments.origin)
+    options = replace(served_options(arguments), catalog=catalog, origins=origins)
+    options.check()
     # What only a gateway needs takes long to load.
     from onyx.gateway.gateway_process import admin_address, run_gateway  # noqa: PLC0415
 

@@ -74,7 +74,8 @@ from yfilter.language.namespaces import ShortNames
 #
 # A page of somebody else may make a browser send requests here, so what such a page can send
 # without asking is refused: by the Host header (a name that was made to point here), by Origin and
-# Sec-Fetch-Site, and by media types that a form can have.
+# Sec-Fetch-Site, and by media types that a form can have.  Pages of the origins that the options
+# allow may use the API (CORS), never by a cookie; of any origin ("*") only by a token.
 
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -89,6 +90,17 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+ALLOWED_ORIGIN = "Access-Control-Allow-Origin"
+SHARED = {"Access-Control-Expose-Headers": "Location", "Vary": "Origin"}
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": ", ".join(sorted({x.route.split()[0] for x in OPERATIONS})),
+    "Access-Control-Allow-Headers": ", ".join(
+        sorted({"Authorization", "Content-Type", *(name for x in OPERATIONS for name in x.headers)})
+    ),
+    "Access-Control-Max-Age": "600",
 }
 
 
@@ -143,7 +155,11 @@ class Guard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close"})
         if scope["type"] != "http":
-            return
+            return None
+        origin = self._allowed_origin(scope)
+        if origin:
+            named = [each for each in scope["headers"] if each[0] != b"cookie"]
+            scope = {**scope, "headers": named}
         request = HttpRequest(scope, receive, send, self._options, self._traffic)
         began = trio.current_time()
 
@@ -165,25 +181,44 @@ class Guard:
                 self._traffic.seconds.note(trio.current_time() - began)
                 MutableHeaders(scope=message).update(HEADERS)
                 MutableHeaders(scope=message).setdefault("Cache-Control", "no-store")
+                if origin:
+                    MutableHeaders(scope=message).update(SHARED | {ALLOWED_ORIGIN: origin})
             await request.send(message)
 
         with request.at_work():
             try:
-                self._check(scope)
+                self._check(scope, origin)
                 request.check()
+                if origin and scope["method"] == "OPTIONS":
+                    asked = Response(status_code=204, headers=PREFLIGHT)
+                    return await asked(scope, receive, send_with_headers)
                 is_coded = "content-encoding" in Headers(scope=scope)
                 received = receive_decoded if is_coded else request.receive
                 await self._app(scope, received, send_with_headers)
             except UserError as error:
                 await problem(error)(scope, receive, send_with_headers)
 
-    def _check(self, scope: Scope) -> None:
+    def _allowed_origin(self, scope: Scope) -> str:
+        """That of a page of another site which may use the API, "" of any other request."""
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        own = f"{scope['scheme']}://{headers.get('host', '')}"
+        is_asked = scope["path"].startswith("/v1/") and origin != own
+        return origin if is_asked and self._options.allows(origin) else ""
+
+    def _check(self, scope: Scope, allowed: str) -> None:
         headers, options = Headers(scope=scope), self._options
         host = headers.get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if options.hosts and name.lower() not in options.hosts:
             said = f"this gateway is not {host!r}; --host makes it known by a name"
             raise RequestFailed("wrong-host", said)
+        if allowed:
+            is_token = "authorization" in headers or scope["method"] == "OPTIONS"
+            if allowed not in options.origins and not is_token:
+                raise RequestFailed("not-authenticated", "pages of any site show a token")
+            self._check_form(headers)
+            return
         site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
         is_from_elsewhere = site not in (None, "same-origin", "none")
         if is_from_elsewhere and not (scope["method"] == "GET" and mode == "navigate"):
@@ -197,6 +232,9 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
             raise RequestFailed("cross-site", f"pages of {origin} may change nothing here")
+        self._check_form(headers)
+
+    def _check_form(self, headers: Headers) -> None:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind in FORM_TYPES:
             raise media_type_refused(kind, "application/json, or the media type of the message")
@@ -785,6 +823,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--certificate", type=Path)
     parser.add_argument("--key", type=Path)
     parser.add_argument("--name", action="append", default=[])
+    parser.add_argument("--origin", action="append", default=[])
     parser.add_argument("--listen-fds", type=int, nargs="+", required=True)
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--lifeline-fd", type=int, required=True)
@@ -794,7 +833,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     read_logs = partial(_logs, said.topology_file)
     listener, *admin_listeners = (socket.socket(fileno=fd) for fd in said.listen_fds)
     listen = Address(said.host, listener.getsockname()[1])
-    options = GatewayOptions(listen, said.certificate, said.key, tuple(said.name))
+    names, origins = tuple(said.name), tuple(said.origin)
+    options = GatewayOptions(listen, said.certificate, said.key, names, origins)
 
     try:
         configure_logging("gateway", read_logs())

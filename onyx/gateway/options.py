@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onyx.errors import UsageError
 from onyx.identity.known_networks import is_loopback
-from overlay.gateway import GatewayTable
+from overlay.gateway import ANY_ORIGIN, GatewayTable
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -51,10 +51,16 @@ class GatewayOptions(GatewayTable, frozen=True, kw_only=True):
             return frozenset(self.names)
         return frozenset((*LOOPBACK_NAMES, *self.names, *_in_brackets((self.listen.host,))))
 
+    def allows(self, origin: str) -> bool:
+        """Whether pages of an origin may use the API."""
+        return origin in self.origins or ANY_ORIGIN in self.origins
+
     def check(self) -> None:
         """UsageError for what would open the network to whoever comes by."""
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise UsageError("--tls-certificate and --tls-key go together")
+        if wrong := self.wrong_origin:
+            raise UsageError(f"--origin {wrong}")
         if self.is_open and self.tls_certificate is None:
             raise UsageError(
                 f"{self.listen} is not of this machine alone: a gateway there shows a certificate "

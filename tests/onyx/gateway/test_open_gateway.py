@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import ssl
 import subprocess
@@ -22,10 +23,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from onyx import DataSource
 from onyx.errors import UsageError
+from onyx.gateway.call import COOKIE
 from onyx.gateway.gateway_process import run_gateway
 from onyx.gateway.options import GatewayOptions
 from onyx.identity.known_networks import INSECURE, use_credentials
 from onyx.listening import bind
+from overlay.errors import TopologyError
+from overlay.gateway import GatewayTable
 from overlay.nodes import Address
 from tests.hanging import SAFETY_SECONDS
 from tests.onyx.gateway.browsing import Answer, Client
@@ -33,6 +37,7 @@ from tests.onyx.gateway.tokens import issue
 from tests.onyx.networks import RunningProcess, small_topology_text
 
 SECRET = "a-token-of-an-operator-of-the-tests"
+CORS_SECRET = "another-token-of-an-operator-of-the-tests"
 NAME = "onyx.example"
 HERE = "127.0.0.1"
 
@@ -104,6 +109,66 @@ def check(url: str, tls: ssl.SSLContext, source: str) -> None:
     known = Client(url, {"host": NAME, "cookie": cookie.partition(";")[0]}, tls)
     assert known.ask("GET", "/brokers").status == 200
     check_bound(known, source)
+
+
+async def test_pages_of_origins_that_are_allowed_may_use_the_api(
+    gateway_network: RunningProcess,
+) -> None:
+    app = "https://app.example"
+    asked = {"origin": app, "sec_fetch_site": "cross-site", "sec_fetch_mode": "cors"}
+    wanted = {**asked, "access_control_request_method": "POST"}
+    body = {"profile": "/a"}
+
+    def check(url: str, origins: tuple[str, ...]) -> None:
+        client = Client(url.replace("https:", "http:"))
+        if not origins:
+            refused = client.ask("GET", "/v1/profiles", **asked)
+            assert (refused.status, refused.said["code"]) == (403, "cross-site")
+            assert "access-control-allow-origin" not in refused.headers
+            assert client.ask("OPTIONS", "/v1/profiles", **wanted).status == 403
+            return
+        preflight = client.ask("OPTIONS", "/v1/explain", **wanted)
+        assert preflight.status == 204
+        allows = preflight.headers
+        assert allows["access-control-allow-origin"] == app
+        assert "POST" in allows["access-control-allow-methods"].split(", ")
+        headers = set(allows["access-control-allow-headers"].split(", "))
+        assert {"Authorization", "Content-Type", "Publish-Key", "Last-Event-ID"} <= headers
+        assert "access-control-allow-credentials" not in allows
+        cookie = {"cookie": f"{COOKIE}={CORS_SECRET}"}
+        token = {"authorization": f"Bearer {CORS_SECRET}"}
+        answer = client.ask("POST", "/v1/explain", body, **asked)
+        whose = client.ask("GET", "/v1/whoami", **asked, **cookie)
+        if origins == ("*",):
+            assert answer.status == whose.status == 401, "whoever starts the gateway is nobody's"
+            answer = client.ask("POST", "/v1/explain", body, **asked, **token)
+        else:
+            assert whose.said != {"principal": "operator/cors", "operates": True}, "no cookie"
+        assert (answer.status, answer.headers["vary"]) == (200, "Origin")
+        assert answer.headers["access-control-allow-origin"] == app
+        wrong = client.ask("GET", "/v1/profiles/p0-none", **asked, **token)
+        assert (wrong.status, wrong.headers["access-control-allow-origin"]) == (404, app)
+        form = client.ask("POST", "/v1/explain", "x", **asked, **token, content_type="text/plain")
+        assert form.status == 415
+        assert client.ask("GET", "/profiles", **asked, **token).status == 403, "pages are not"
+        other = {**asked, "origin": "https://attacker.example"}
+        status = 200 if origins == ("*",) else 403
+        assert client.ask("GET", "/v1/profiles", **other, **token).status == status
+
+    where = gateway_network.registration
+    await issue(where, "operator/cors", CORS_SECRET)
+    for origins in ((), (app,), ("*",)):
+        async with running(where, GatewayOptions(Address("127.0.0.1", 0), origins=origins)) as url:
+            await trio.to_thread.run_sync(check, url, origins)
+
+
+@pytest.mark.parametrize("origin", ["app.example", "https://app.example/", "https://*", "null"])
+def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
+    said = re.escape(f'{origin!r}: expected "https://HOST"')
+    with pytest.raises(UsageError, match=said):
+        GatewayOptions(origins=(origin,)).check()
+    with pytest.raises(TopologyError, match=said):
+        GatewayTable(origins=(origin,)).check()
 
 
 def check_bound(client: Client, source: str) -> None:
