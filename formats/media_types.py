@@ -17,6 +17,8 @@ TEXT = "text"
 """The format of XML as it is published."""
 
 _XML_TYPES = (XML, "text/xml")
+MESSAGE_TYPES = (*_XML_TYPES, *(syntax.value for syntax in GraphSyntax))
+"""Of messages, beside others of XML, as application/atom+xml."""
 _PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]*)""")
 _SUFFIXES = {
     "application/sparql-results+json": ".json",

@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "campaign"
 CHECKED = ROOT / "build" / "checked"
+CLIENT_TOOLS = ROOT / "build" / "clients"
 CORPORA = ROOT.parent / "shared" / "data"
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "8", "--seeds", "0")
 # Of a whole round, as a campaign of WHOLE_SECONDS or more has it; a shorter one has its part.
@@ -213,7 +214,29 @@ def _copy_of_the_sources() -> str:
     return ""
 
 
+def _clients(_seed: int, _size: float) -> list[Command]:
+    of_clients = "tests/onyx/gateway/test_generated_clients.py"
+    return [_tests(of_clients, ONYX_CLIENT_TOOLS=CLIENT_TOOLS)]
+
+
+def _client_tools() -> str:
+    """The generator and the compiler of TypeScript, installed for the step alone."""
+    if lacking := [each for each in ("javac", "go", "npm") if shutil.which(each) is None]:
+        return f"there is no {', '.join(lacking)}"
+    pip = str(CLIENT_TOOLS / "bin" / "pip")
+    for words in (
+        (sys.executable, "-m", "venv", str(CLIENT_TOOLS)),
+        (pip, "install", "--quiet", "openapi-generator-cli==7.26.0"),
+        ("npm", "install", "--silent", "--prefix", str(CLIENT_TOOLS), "typescript@5"),
+    ):
+        if subprocess.run(words, check=False).returncode:
+            return f"{shlex.join(words)} failed"
+    return ""
+
+
 STEPS = (
+    Step("clients", "clients generated of the OpenAPI document, in Java, Go and TypeScript", 0,
+         _clients, _client_tools),
     Step("checks", "formats and yfilter, compiled with checks of bounds", 0, _with_checks,
          _copy_of_the_sources),
     Step("conformance", "the W3C suites of XQuery (ONYX_QT3), RDF and SPARQL, by both engines", 0,

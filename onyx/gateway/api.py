@@ -23,7 +23,7 @@ from msgspec.structs import asdict, replace
 from starlette.responses import JSONResponse, Response
 
 from formats.errors import Fault
-from formats.media_types import XML
+from formats.media_types import MESSAGE_TYPES, XML
 from onyx.client_values import Delivery, Outcome
 from onyx.clients import User, login_name
 from onyx.errors import NetworkUnreachable, RequestFailed, UserError
@@ -84,7 +84,7 @@ from overlay.unfit import did_you_mean, in_words
 # Operation: one thing that can be asked of a gateway's API.
 
 
-ANY_TYPE = "*/*"
+ANY_TYPE, ZIP = "*/*", "application/zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +354,8 @@ def openapi(operations: Collection[Operation]) -> dict[str, Any]:
     said, schemas = _schemas([shown_type(kind) for kind in types])
     for schema in schemas.values():
         schema.pop("additionalProperties", None)
+        for field_of in schema["properties"].values():
+            field_of.pop("default", None)  # an answer has all its fields
     of = dict(zip(types, said, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
@@ -386,14 +388,17 @@ def _described(operation: Operation, of: Mapping[Any, dict[str, Any]]) -> dict[s
     }
     described: dict[str, Any] = {
         "operationId": operation.answer.__name__,
+        "tags": [operation.route.split("/")[2]],
         "summary": operation.summary,
         "parameters": list(_parameters(operation)),
         "responses": {**answers, "default": {"description": "code, reason", "content": refused}},
     }
     media_type = operation.media_type or (JSON if operation.body else "")
     if media_type:
-        schema: dict[str, Any] = {}
-        if operation.body:
+        schema: dict[str, Any] = {"type": "string"}
+        if media_type == ZIP:
+            schema["format"] = "binary"
+        elif media_type == JSON:
             schema = {
                 "type": "object",
                 "properties": {
@@ -405,7 +410,10 @@ def _described(operation: Operation, of: Mapping[Any, dict[str, Any]]) -> dict[s
             }
         described["requestBody"] = {
             "required": bool(operation.required) or media_type != JSON,
-            "content": {media_type: {"schema": schema}},
+            "content": {
+                kind: {"schema": schema}
+                for kind in (MESSAGE_TYPES if media_type == ANY_TYPE else (media_type,))
+            },
         }
     return described
 
@@ -702,7 +710,7 @@ SOURCE_OPERATIONS = (
         "Give a source a schema of several documents, as a zip file of them",
         put_schema,
         query={"main": "the path of the main document, where others refer to none of several"},
-        media_type="application/zip",
+        media_type=ZIP,
         answers={
             200: "the source, schema_unread with what the documents refer to and is not there",
             **_WHOSE,
