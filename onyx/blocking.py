@@ -181,10 +181,14 @@ class DataSource(_Block[data_source.DataSource]):
         *,
         journal: Path | str | None = None,
         journal_bytes_max: int = JOURNAL_BYTES_MAX,
+        publisher: str | None = None,
     ) -> None:
         super().__init__(
             data_source.DataSource(
-                registration, source_id, journal=journal, journal_bytes_max=journal_bytes_max
+                *(registration, source_id),
+                journal=journal,
+                journal_bytes_max=journal_bytes_max,
+                publisher=publisher,
             )
         )
 

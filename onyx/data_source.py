@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections import deque
 from collections.abc import (
     AsyncGenerator,
@@ -36,7 +37,7 @@ from onyx.results import LOST_SECONDS
 from overlay.answers import SourceInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
 from overlay.link.errors import ProtocolError
-from overlay.link.frames import AcceptedBefore, SourceAnswered, SourceAsked
+from overlay.link.frames import RUN, AcceptedBefore, SourceAnswered, SourceAsked, is_peer_id
 from overlay.link.message_headers import checked_headers, digest
 
 FAREWELL_SECONDS = 2.0  # for what is good to say, but need not be said, at the end
@@ -53,8 +54,10 @@ log = logging.getLogger("onyx.source")
 class DataSource:
     """A registered data source, at its root broker; a context manager.
 
-    One process at a time publishes as a source: a second one replaces the first, whose calls then
-    raise RequestFailed "replaced".
+    Any number may publish as a source at once (``source_publishers_max``), in this process and in
+    others, each in its own order; publish keys hold for all.  A ``publisher`` with a name is one of
+    them in all its runs: a second process of that name replaces the first, whose calls then raise
+    RequestFailed "replaced".
 
     When its root broker leaves the network or is lost, it goes on at the one that it gets then:
     what was not settled is published there.
@@ -68,6 +71,7 @@ class DataSource:
         patience_seconds: float | None = None,
         journal: Path | str | None = None,
         journal_bytes_max: int = JOURNAL_BYTES_MAX,
+        publisher: str | None = None,
     ) -> None:
         """``source_id``: its id, or its name if no other source has that.
 
@@ -78,7 +82,18 @@ class DataSource:
         it is sent, and until its outcome is known.  What a crash has left is published when the
         next block begins, each once (``resumed``).  At most ``journal_bytes_max`` wait there; then
         ``publish`` raises JournalFull.
+
+        ``publisher``: printable text without "|" and "/", which does not begin with "~"; "" is the
+        one without a name, which all of former releases are.  None: a new one.  UsageError.
         """
+        if publisher is None:
+            publisher = f"{RUN}{uuid.uuid4().hex[:16]}"
+        elif publisher.startswith(RUN) or not is_peer_id(publisher):
+            raise UsageError(
+                f"publisher {publisher!r}: expected printable text without '|' and '/', which does "
+                f"not begin with {RUN!r}"
+            )
+        self._publisher = publisher
         self.id = source_id
         self.resumed: list[tuple[str, Outcome]] = []
         """What was left in the journal when the block began: publish keys with their outcomes."""
@@ -106,13 +121,14 @@ class DataSource:
         base: str = "",
         key: str = "",
         ensure: bool = False,
+        publisher: str | None = None,
         **settings: Any,
     ) -> DataSource:
         """Register a new source, or find the one that this ``key`` has made before, or with
         ``ensure`` the one of this ``name``, updated; returns when every broker knows it.  Not
         connected yet.
 
-        The arguments are those of ``RegistrationClient.register_source``.
+        The arguments are those of ``RegistrationClient.register_source``, and ``publisher``.
         """
         async with RegistrationClient(registration) as client:
             info = await client.register_source(
@@ -125,7 +141,7 @@ class DataSource:
                 ensure=ensure,
                 **settings,
             )
-        source = cls(registration, info.id)
+        source = cls(registration, info.id, publisher=publisher)
         source._info = info
         return source
 
@@ -164,7 +180,9 @@ class DataSource:
                 self._journal = stack.enter_context(closing(journal))
             where = addresses_of(self._info.address)
             self._connection = await stack.enter_async_context(
-                open_connection(where, "source", self.id, self._patience_seconds)
+                open_connection(
+                    *(where, "source", self.id, self._patience_seconds), publisher=self._publisher
+                )
             )
             tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
             tasks.start_soon(self._follow, self._connection)
@@ -288,14 +306,17 @@ class DataSource:
 
     @property
     def accepted_through(self) -> int:
-        """The number of the last message of this source that its root broker has taken, in this run
-        or in one before; known from the begin of the block.
+        """How many messages of this ``publisher`` the root broker has taken, in this run or in one
+        before; known from the begin of the block.  UsageError of a publisher that was given none,
+        and so has no runs before.
 
-        All through that number are settled: accepted or refused, none is to be published again.
-        So a publisher whose messages have the numbers 1, 2, 3, ..., and that is the only one of
-        this source and uses no keys, goes on with the next one.
+        All these are settled: accepted or refused, none is to be published again.  So a publisher
+        that counts its messages 1, 2, 3, ... and uses no keys goes on with the next one.
         """
-        return self._open_connection().accepted_through
+        connection = self._open_connection()
+        if self._publisher.startswith(RUN):
+            raise UsageError("accepted_through is of a publisher: write DataSource(publisher=NAME)")
+        return connection.accepted_through
 
     @property
     def journalled(self) -> int:
@@ -393,14 +414,14 @@ class DataSource:
         if isinstance(pending, Outcome):
             return pending
         with refusals():
-            told = await self._open_connection().outcome(pending)
+            number, told = await self._open_connection().outcome(pending)
         self._settle(pending)
         if told is None:
-            return Outcome(pending, True)
+            return Outcome(number, True)
         self._told += 1
         if isinstance(told, AcceptedBefore):
             return Outcome(told.first, True, is_known=True)
-        return Outcome(pending, False, told.code, told.reason, told.line, told.column)
+        return Outcome(number, False, told.code, told.reason, told.line, told.column)
 
     def _is_settled(self, pending: int | Outcome) -> bool:
         return isinstance(pending, Outcome) or self._open_connection().is_settled(pending)

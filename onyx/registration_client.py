@@ -478,6 +478,7 @@ async def open_connection(
     role: str,
     identity: str,
     patience_seconds: float | None = None,
+    publisher: str = "",
 ) -> AsyncIterator[ClientConnection]:
     """``open_client`` of a node, at one of its addresses, with the errors of this package.
 
@@ -506,6 +507,7 @@ async def open_connection(
         limits=dataclasses.replace(CLIENT_LIMITS, link=link),
         credentials=credentials,
         others=tuple(others),
+        publisher=publisher,
     )
     try:
         with refusals():

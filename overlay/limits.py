@@ -150,6 +150,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     publish_keys_max: Annotated[int, at("drop", 64, 2**27)] = 262_144
     """publish keys of one source that are remembered, the latest; each takes about 50 bytes of
     memory and 25 of the disk. `publish_keys` in `onyx status --json` counts those of a broker"""
+    source_publishers_max: Annotated[int, at("refuse", 1, 4096)] = 256
+    """publishers of one source: those that are connected, and those with a name of their own that
+    have been (`too-many-publishers`). `publishers` in `onyx status --json` counts the connected"""
     principal_messages_s_max: Annotated[int, at("refuse", 0)] = 0
     """messages that one principal, who is no operator, publishes in a second at one broker; 0: any
     number"""

@@ -296,6 +296,9 @@ class Data(Counted):
         int, counter("Results that a limit has prevented; users are told.")
     ] = 0
     publish_keys: Annotated[int, told("That are remembered.")] = 0
+    publishers: Annotated[
+        Counts, gauge("Publishers of a source that are connected.", label="source")
+    ] = field(default_factory=Counter)
     sources: Annotated[
         Counts, counter("Messages that a source published here.", "source_messages", "source")
     ] = field(default_factory=Counter)

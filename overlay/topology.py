@@ -484,7 +484,7 @@ _TABLES = dict(zip(Topology.__struct_fields__, Topology.__struct_encode_fields__
 
 _NEW = (
     *("source_processor_ms_s_max", "default_attributes_max"),
-    *("entity_marks_max", "odd_elements_max", "origins"),
+    *("entity_marks_max", "odd_elements_max", "origins", "source_publishers_max"),
 )
 _NEW_AND_USUAL = frozenset(
     line

@@ -1,4 +1,5 @@
-"""ReleasedKeys: publish keys on their way from one root broker of a source to the next.
+"""ReleasedKeys: publish keys, and how far publishers are, from one root broker of a source to the
+next.
 
 They wait here, durably, from when the one before has let go of the source until the next one is
 announced (source_roots.py): it has them before the source can publish there.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec.structs import astuple
 
 from overlay.link.arrival import Arrival
@@ -28,6 +30,7 @@ class _KeysRow(Row, frozen=True):
     at: int
     numbers: list[int]
     digests: bytes
+    publishers: list[tuple[str, int, int]] = msgspec.field(default_factory=list)
 
 
 RELEASED_KEYS = Table("released-keys", _KeysRow)
@@ -53,7 +56,7 @@ class ReleasedKeys(Part):
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         entry = self._catalog.sources.get(frame.source)
-        if entry is None or entry.root != arrival.sender or not frame.numbers:
+        if entry is None or entry.root != arrival.sender:
             return
-        key = numbered_key(frame.source, frame.numbers[0])
-        self._waiting[key] = _KeysRow(frame.source, frame.at, frame.numbers, frame.payload)
+        key = numbered_key(frame.source, frame.numbers[0] if frame.numbers else 0)
+        self._waiting[key] = _KeysRow(*astuple(frame))

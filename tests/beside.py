@@ -77,9 +77,10 @@ class Peer:
         formats: Sequence[str],
         principal: Principal | None = None,
         token: str = "",
+        publisher: str = "",
     ) -> None:
-        """``principal``: who the core finds at the other end of its connection; ``token``: what it
-        says in its hello."""
+        """``principal``: who the core finds at the other end of its connection; ``token`` and
+        ``publisher``: what it says in its hello."""
         self.principal = principal
         self.name = f"{role}/{name}"
         self.number = 0  # of its connection, at the core
@@ -96,6 +97,7 @@ class Peer:
             may_acknowledge=lambda peer, flow, key: not self.withhold,
             notices=True,
             token=lambda: token,
+            publisher=publisher,
         )
 
     def connect(self) -> Peer:
@@ -263,10 +265,11 @@ class Beside:
         formats: Sequence[str] = EVERY_FORMAT,
         principal: str = "",
         token: str = "",
+        publisher: str = "",
     ) -> Peer:
         """``principal``: "user/ann"; none without TLS."""
         who = Principal.parse(principal) if principal else None
-        return Peer(self, role, name, self._limits, formats, who, token).connect()
+        return Peer(self, role, name, self._limits, formats, who, token, publisher).connect()
 
     def subscriber(
         self,

@@ -30,6 +30,7 @@ from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.messages.source_costs import TOO_COSTLY
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -96,9 +97,10 @@ class BrokerCore(Core):
         self.mailboxes = deliveries.mailboxes
         profiles = ProfileParts(context, control, deliveries, hosted)
         query = self.query = profiles.query
-        moves = self.moves = ProfileMoves(context, control, query, self.mailboxes)
+        publishers = Publishers(context)
+        moves = self.moves = ProfileMoves(context, control, query, self.mailboxes, publishers)
         keys = PublishKeys(context.limits, context.rows, context.wall)
-        releases = SourceReleases(control, context.links, keys.released)
+        releases = SourceReleases(control, context.links, keys.released, publishers)
         shape = ShapeParts(context, network, packing, query, releases, self.settings.take_change)
         self.trees, self.backlogs, self._watch = shape.trees, shape.backlogs, shape.watch
         self._formats = packing.formats
@@ -106,7 +108,7 @@ class BrokerCore(Core):
         spans = MessageSpans(identity, context.wall, tell_span)
         messages = MessageParts(
             *(context, control, packing, self.mailboxes, profiles, moves, shape, observers, spans),
-            keys,
+            *(keys, publishers),
         )
         self.data = messages.data
         users = UserParts(context, network, budgets, self.mailboxes, query, moves)
@@ -135,11 +137,11 @@ class BrokerCore(Core):
 
     def _may_acknowledge(self, peer: str, flow: Flow, key: str) -> bool:
         """Back-pressure is for messages on their way down a tree."""
-        role, _, name = peer.partition("/")
+        role, name, *_ = peer.split("/")
         if flow is not Flow.MESSAGE or role not in ("source", "broker"):
             return True
         local = self.data.local
-        if role == "source" and self.data.costs.is_slowed(name):
+        if role == "source" and self.data.costs.is_slowed(peer, name):
             return False
         if local.waiting_bytes > DEFERRED_BYTES_MAX or (role == "source" and local.undecided[name]):
             return False
@@ -237,7 +239,7 @@ class BrokerCore(Core):
 
     def _check_hello(self, arrival: Arrival) -> None:
         """Sources are validated against the catalog."""
-        role, _, name = arrival.peer.partition("/")
+        role, name, *_ = arrival.peer.split("/")
         if role == "broker" and not self._is_neighbour(name):
             self._links.refuse(
                 arrival.connection, "unknown-broker", f"{name!r} is no neighbour of {self.identity}"
@@ -263,6 +265,8 @@ class BrokerCore(Core):
             self._links.refuse(arrival.connection, TOO_COSTLY, why)
         elif self._dead.felled and (why := self._dead.bar(arrival)):
             self._links.refuse(arrival.connection, "too-many-errors", why)
+        elif role == "source" and (why := self.data.publishers.enter(arrival, name)):
+            self._links.refuse(arrival.connection, "too-many-publishers", why)
 
     def _is_neighbour(self, broker: str) -> bool:
         shapes = self.control.shapes

@@ -48,7 +48,9 @@ async def run_provider(
 
     DataDirectoryInUse, StoreUnusable, LeaseLost, and what the network says."""
     with directory_locked(directory), store_errors():
-        source = await DataSource.register(registration, name=name, base=PROVIDER_BASE, ensure=True)
+        source = await DataSource.register(
+            registration, name=name, base=PROVIDER_BASE, ensure=True, publisher=""
+        )
         async with taken_store(open_rows, waiting) as rows:
             opened = partial(MetadataProvider, directory, name, rows)
             with await trio.to_thread.run_sync(opened) as provider:

@@ -6,7 +6,7 @@ docs/spark.md tells the options; those of the network count at the driver alone.
 
     rows --write, executors--> staged --commit messages or files--> commit, the driver --> root
 
-One process at a time may publish as a source, so it is the driver's: ``write`` only stages.  Staged
+The driver publishes, when it knows that a batch is whole: ``write`` only stages.  Staged
 rows are compressed and travel in the commit messages, which need no folder that all machines see;
 a partition has room for CARRIED_BYTES_MAX there, all partitions for ``spark.driver.maxResultSize``.
 With ``staging`` they are in files, of which the driver reads a block at a time.
@@ -298,8 +298,8 @@ def _blocks_of(path: Path) -> Iterator[bytes]:
 
 
 def _publish(asked: _Asked, parts: Sequence[Staged]) -> None:
-    """By the connection that this process keeps for a query, which another may have replaced; its
-    rows have keys, so they can be published again."""
+    """By the connection that this process keeps for a query, which may have ended; its rows have
+    keys, so they can be published again."""
     by = asked.network, asked.source
     is_kept = bool(parts[0].query) and _is_worker()
     connection = _kept.pop(by, None) if is_kept else None

@@ -7,7 +7,7 @@
 
     async with open_client(host, port, role="source", identity="s1") as connection:
         number = await connection.publish(payload, "xml")     # waits while too much is open
-        outcome = await connection.outcome(number)             # accepted, or why it was refused
+        outcome = await connection.outcome(number)             # its number, or why it was refused
 
     async with open_client(host, port, role="subscriber", identity=uuid) as connection:
         inbox = connection.attach("p7")                        # and any number of others
@@ -21,8 +21,9 @@ so that a user who starts again gets what was not acknowledged, a source that st
 with the next number.
 
 It ends for good, and everything that waits raises, when the peer does not want it: refused at the
-hello, replaced by a newer connection of the same id, or forgotten.  A certificate that only one of
-the two clocks takes for over, or not good yet, is no end: the connection is dialled again.
+hello, replaced by a newer connection of the same id and publisher, or forgotten.  A certificate
+that only one of the two clocks takes for over, or not good yet, is no end: the connection is
+dialled again.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
-from typing import Self
+from typing import NamedTuple, Self
 
 import anyio
 
@@ -59,7 +60,14 @@ from overlay.link.events import (
     SendData,
     TimePassed,
 )
-from overlay.link.frame import HELD_RESULTS, POLICIES, PUBLISH_KEYS, SOURCE_QUESTIONS, Frame
+from overlay.link.frame import (
+    HELD_RESULTS,
+    POLICIES,
+    PUBLISH_KEYS,
+    PUBLISHERS,
+    SOURCE_QUESTIONS,
+    Frame,
+)
 from overlay.link.frames import (
     HELD,
     QUESTIONS_BYTES_MAX,
@@ -70,6 +78,7 @@ from overlay.link.frames import (
     ErrorFrame,
     Hello,
     Missed,
+    Numbered,
     Observed,
     Publish,
     PublishOnce,
@@ -150,27 +159,48 @@ class ObservedEvents:
 # Outcomes: what becomes of the messages that a source publishes, by their numbers.
 
 
+class Settled(NamedTuple):
+    """Of a message: its ``number`` among those of the source; accepted, if nothing was ``said``."""
+
+    number: int
+    said: Refused | AcceptedBefore | None
+
+
 class Outcomes:
-    """A message is ``open`` until the peer has acknowledged it; what is said of it comes before."""
+    """A message is ``open`` until the peer has acknowledged it; what is said of it, and the number
+    that it has among those of the source (``Numbered``), comes before."""
 
     def __init__(self, kept_max: int) -> None:
         """Of those that nobody has taken the latest ``kept_max`` are kept."""
         self.open: deque[int] = deque()
         self._kept_max = kept_max
-        self._kept: dict[int, Refused | AcceptedBefore | None] = {}
+        self._said: dict[int, Refused | AcceptedBefore] = {}
+        self._kept: dict[int, Settled] = {}
+        self._numbered: deque[Numbered] = deque()
+        self._shift = 0
 
-    def tell(self, said: Refused | AcceptedBefore) -> None:
-        self._kept[said.number] = said
+    def tell(self, said: Refused | AcceptedBefore | Numbered) -> None:
+        if isinstance(said, Numbered):
+            self._numbered.append(said)
+        else:
+            self._said[said.number] = said
 
-    def settle(self, through: int) -> None:
-        """All through a number are acknowledged."""
+    def settle(self, through: int) -> int:
+        """All through a number are acknowledged; the number that the last one has."""
         while self.open and self.open[0] <= through:
-            self._kept.setdefault(self.open.popleft(), None)
+            sequence = self.open.popleft()
+            while self._numbered and self._numbered[0].number <= sequence:
+                begins = self._numbered.popleft()
+                self._shift = begins.first - begins.number
+            self._kept[sequence] = Settled(sequence + self._shift, self._said.pop(sequence, None))
+        for sequence in [each for each in self._said if each <= through]:  # of runs before
+            del self._said[sequence]
         while len(self._kept) > self._kept_max:
             del self._kept[next(iter(self._kept))]
+        return through + self._shift
 
-    def take(self, number: int) -> Refused | AcceptedBefore | None:
-        """What became of a settled message; accepted, if nothing was said.  Once: then KeyError."""
+    def take(self, number: int) -> Settled:
+        """What became of a settled message.  Once: then KeyError."""
         return self._kept.pop(number)
 
 
@@ -242,12 +272,13 @@ async def open_client(
     limits: ClientLimits = DEFAULT_CLIENT_LIMITS,
     credentials: Credentials | None = None,
     others: Addresses = (),
+    publisher: str = "",
 ) -> AsyncIterator[ClientConnection]:
     """Connect, and stay connected for the length of the block; without ``credentials`` without TLS.
     ConnectionFailed if there is no hello within ``open_seconds``, RemoteError if it is refused.
-    ``others``: where else the node may be."""
+    ``others``: where else the node may be.  ``publisher``: see Hello."""
     where = Address(host, port), *others
-    connection = ClientConnection(where, role, identity, formats, limits, credentials)
+    connection = ClientConnection(where, role, identity, formats, limits, credentials, publisher)
     with lone_errors():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection._run)
@@ -270,6 +301,7 @@ class ClientConnection:
         formats: Sequence[str],
         limits: ClientLimits,
         credentials: Credentials | None = None,
+        publisher: str = "",
     ) -> None:
         self._credentials = credentials
         self._loop = loop_here()
@@ -287,6 +319,7 @@ class ClientConnection:
             limits=limits.link,
             notices=True,
             token=lambda: "" if credentials is None else credentials.token,
+            publisher=publisher,
         )
         self._transport: Connection | None = None
         self._connections = 0
@@ -384,8 +417,8 @@ class ClientConnection:
             known = feature.replace("-", " ")
             raise RemoteError(f"no-{feature}", f"the release of {self.peer} knows no {known}")
 
-    async def outcome(self, number: int) -> Refused | AcceptedBefore | None:
-        """Wait until the message is settled: None accepted, or what else was said of it.
+    async def outcome(self, number: int) -> Settled:
+        """Wait until the message is settled.
 
         Each outcome is told once; KeyError for a number that is not open (any more).
         """
@@ -395,7 +428,7 @@ class ClientConnection:
 
     @property
     def accepted_through(self) -> int:
-        """The number of the last message that the other side has taken, or refused, in any run."""
+        """How many messages of this publisher the other side has taken, or refused, in any run."""
         channel = self._links.journal(self.peer).sending.get((Flow.MESSAGE, self._identity))
         return 0 if channel is None else channel.floor
 
@@ -624,6 +657,8 @@ class ClientConnection:
         if isinstance(frame, Hello):
             self.peer = arrival.peer
             self.hello = frame
+            if PUBLISHERS not in frame.features:  # there it has no name, and so goes on without one
+                self._links.publisher = ""
             self._hellos += 1
             self.hindrance = ""
             self._asked.clear()
@@ -639,7 +674,7 @@ class ClientConnection:
                 self._observed.popleft()
         elif isinstance(frame, Deliveries | Detached | Missed):
             self._take_delivery(arrival.connection, frame)
-        elif isinstance(frame, Refused | AcceptedBefore):
+        elif isinstance(frame, Refused | AcceptedBefore | Numbered):
             self._outcomes.tell(frame)
         elif isinstance(frame, SourceAsked):
             self._take_question(arrival.connection, frame)
@@ -686,7 +721,8 @@ class ClientConnection:
         elif code == WRONG_TIME:
             self._go_on_in_spite_of(frame.detail)
         passes = code in ("hello-timeout", "keys-awaited", "moved", WRONG_TIME) or (
-            code in ("too-many-connections", "disk-full") and self.peer != ANYONE
+            code in ("too-many-connections", "too-many-publishers", "disk-full")
+            and self.peer != ANYONE
         )
         early = not passes and not self._links.connected(self.peer)
         if frame.fatal and (early or code in FINAL_CODES) and self._failure is None:
@@ -696,7 +732,7 @@ class ClientConnection:
         """Publishes that an Ack covers are settled; their refusals have come before it."""
         if self._outcomes.open:
             through = self._links.acknowledged(self.peer, Flow.MESSAGE, self._identity)
-            self._outcomes.settle(through)
+            self._links.numbered = self._outcomes.settle(through)
 
     def _carry_out(self) -> None:
         """Rows are not kept; the rest goes to the connection it is for, if that is still there."""

@@ -54,5 +54,5 @@ FINAL_CODES = frozenset(
 )
 """Fatal errors after which dialling again would not help.  So is any before the hello but
 ``hello-timeout``, ``keys-awaited``, ``moved`` and ``wrong-time`` (unless the client's own
-certificate is over by its own clock, too), and ``too-many-connections`` and ``disk-full`` where
-there has been a hello before."""
+certificate is over by its own clock, too), and ``too-many-connections``,
+``too-many-publishers`` and ``disk-full`` where there has been a hello before."""

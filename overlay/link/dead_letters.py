@@ -164,7 +164,8 @@ class DeadLetters(Part):
 
     def bar(self, arrival: Arrival) -> str:
         """Why a hello is not accepted; "" if it is."""
-        for who in (arrival.peer, str(self._links.principal(arrival.connection))):
+        peer = "/".join(arrival.peer.split("/")[:2])  # as which of its publishers, is all the same
+        for who in (peer, str(self._links.principal(arrival.connection))):
             if self.felled[who] >= FELLED_MAX:
                 times = f"{who} has ended this process {self.felled[who]} times"
                 return f"{times}; onyx dead list shows the operator at what"
@@ -196,7 +197,7 @@ class DeadLetters(Part):
         if isinstance(frame, Request):
             self._answer(arrival.connection, frame, name)
         elif isinstance(frame, Publish):
-            source = arrival.sender
+            source = frame.source
             refused = Refused(source, arrival.sequence, INTERNAL, said_of(name), 0, 0)
             self._links.send(arrival.peer, source, refused)
         elif not arrival.sequence:

@@ -42,6 +42,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "forgotten": "the state kept for this peer was deleted on purpose",
         "window-exceeded": "more unacknowledged frames on a channel than any window allows",
         "too-many-channels": "more channels than are kept for one peer",
+        "too-many-publishers": "as many publishers of the source are known as may be",
         "too-many-errors": "too many wrong frames on one connection",
         "peer-limit": "a frame that waits is longer than this peer accepts",
     }

@@ -26,9 +26,11 @@ PACKED_SHAPES = "packed-shapes"  # the payload of shape-announced, compressed
 SOURCE_QUESTIONS = "source-questions"  # source-asked, source-answered
 HELD_RESULTS = "held-results"  # the mode HELD of attach, profile.positions
 AUDIT = "audit"  # audited, audit-marks
+PUBLISHERS = "publishers"  # publisher and numbered of a hello, numbered
 FEATURES: frozenset[str] = frozenset(
     {PUBLISH_KEYS, POLICIES, SOURCE_CHANGES, CATALOG_REPORT}
     | {GOING_ROUND, MOVED_KEYS, PACKED_SHAPES, SOURCE_QUESTIONS, HELD_RESULTS, AUDIT}
+    | {PUBLISHERS}
 )
 """What this program can do beyond OLDEST_VERSION, by name.  A frame type, or a field that must not
 be passed over, is sent only to a peer whose hello names its feature (``LinkLayer.features``)."""

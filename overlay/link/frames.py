@@ -70,7 +70,9 @@ class Hello(Frame, frozen=True):
     ``token``: one, from a client that dials without a certificate.  ``epoch`` counts the processes
     that have been this peer, where a standby can be it; 0 where none can.  ``is_anew``: a
     registration service has lost its store, and by an operator's word its channels go on where the
-    peer says that they are (frames.py).
+    peer says that they are (frames.py).  ``publisher``: which one of its source a publisher is; one
+    that begins with RUN is of one run of a process.  ``numbered``: the highest number of a message
+    of the source that it has been told.
 
     The two speak the lower one of both ``version`` (the newest that the sender speaks; ``oldest``
     is the other end), and use those ``features`` that both have.
@@ -90,6 +92,13 @@ class Hello(Frame, frozen=True):
     features: Annotated[list[Name], Meta(max_length=256)] = field(default_factory=list)
     epoch: Whole = 0
     is_anew: bool = False
+    publisher: Name = ""
+    numbered: SequenceNumber = 0
+
+    @property
+    def said(self) -> str:
+        """The peer: "role/id", and of a publisher with a name "source/id/publisher"."""
+        return f"{self.role}/{self.peer}{self.publisher and '/'}{self.publisher}"
 
     def check(self) -> None:
         if self.frame_bytes_max < FRAME_BYTES_MAX_LEAST:
@@ -99,10 +108,21 @@ class Hello(Frame, frozen=True):
             )
         if self.role not in ROLES:
             raise ProtocolError("bad-field", f"role {self.role!r}; expected one of {sorted(ROLES)}")
-        if not self.peer or any(c in "|/" or not c.isprintable() for c in self.peer):
+        if not self.peer or not (is_peer_id(self.peer) and is_peer_id(self.publisher)):
             raise ProtocolError(
                 "bad-field", "a peer's id is printable text without '|' and '/', and not empty"
             )
+        if self.publisher and self.role != "source":
+            raise ProtocolError("bad-field", f"a {self.role} has a publisher; expected none")
+
+
+RUN = "~"
+"""With which the name of a publisher begins that no later run of its process has."""
+
+
+def is_peer_id(text: str) -> bool:
+    """Whether a peer may be called so."""
+    return not any(c in "|/" or not c.isprintable() for c in text)
 
 
 @on_the_wire
@@ -323,9 +343,20 @@ class PublishOnce(Publish, frozen=True):
 
 
 @on_the_wire
+class Numbered(MessageFrame, frozen=True):
+    """Message ``number`` of this publisher is message ``first`` of the ``source``, as others have
+    published meanwhile; those behind it follow, up to the next Numbered.  Takes the feature
+    ``publishers``."""
+
+    source: Name
+    number: SequenceNumber
+    first: SequenceNumber
+
+
+@on_the_wire
 class AcceptedBefore(MessageFrame, frozen=True):
-    """Message ``number`` has the publish key of message ``first``, which was accepted: so it is not
-    published again."""
+    """Message ``number`` of this publisher has the publish key of message ``first`` of the source,
+    which was accepted: so it is not published again."""
 
     source: Name
     number: SequenceNumber
@@ -334,7 +365,8 @@ class AcceptedBefore(MessageFrame, frozen=True):
 
 @on_the_wire
 class Refused(MessageFrame, frozen=True):
-    """Message ``number`` was not taken; ``line`` and ``column`` count from 1, 0 is unknown."""
+    """Message ``number`` of this publisher was not taken; ``line`` and ``column`` count from 1, 0
+    is unknown."""
 
     source: Name
     number: SequenceNumber
@@ -614,6 +646,7 @@ HOLDS, SWITCHED, SETTLED = 1, 2, 3
 AUDIT_LENGTH_MAX = 2_000  # characters that an entry of the audit log says
 REVOKED_MAX = 100_000  # certificates; they are over after 90 days
 KEYS_MAX = 64  # publish keys that go together
+PUBLISHERS_MAX = 8_192  # of a source
 SERIAL_BYTES = 20  # of a certificate
 
 
@@ -669,6 +702,7 @@ class KeysReleased(CatalogFrame, frozen=True):
     """The root broker of ``source`` before has accepted the messages ``numbers`` with publish keys,
     whose digests ``payload`` has end to end, the first of them at ``at``, in whole seconds of the
     calendar.
+    ``publishers``: (name, how many of its messages were taken, the last one's number).
     It says so ahead of SourceReleased, and the next root broker is told ahead of SourceAnnounced.
     Takes the feature ``moved-keys``."""
 
@@ -676,6 +710,9 @@ class KeysReleased(CatalogFrame, frozen=True):
     at: Whole
     numbers: Annotated[list[SequenceNumber], Meta(max_length=KEYS_MAX), BODY]
     payload: bytes
+    publishers: Annotated[
+        list[tuple[Name, SequenceNumber, SequenceNumber]], Meta(max_length=PUBLISHERS_MAX), BODY
+    ] = field(default_factory=list)
 
     def check(self) -> None:
         if len(self.payload) != DIGEST_BYTES * len(self.numbers):

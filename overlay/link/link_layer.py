@@ -6,8 +6,9 @@
                  ... links.send(peer, key, frame) ...
              return links.drain()                       # rows, then what leaves
 
-A peer is "role/id" ("broker/B1", "source/s1", "client/<uuid>"); a connection is a number that the
-shell gives.  Channels exist between two processes of durable roles.
+A peer is "role/id" ("broker/B1", "source/s1", "client/<uuid>"), of a publisher that has a name
+"source/s1/name"; a connection is a number that the shell gives.  Channels exist between two
+processes of durable roles.
 
 What the core sees of a connection, in this order:
 
@@ -311,7 +312,7 @@ def check_principal(session: Session, former: Session | None, hello: Hello) -> N
     principal = session.principal
     if principal is None:
         return
-    peer = f"{hello.role}/{hello.peer}"
+    peer = hello.said
     if session.dialled:
         if not (principal.is_process and principal.may_say(hello.role, hello.peer)):
             shown = principal.why if principal == NOBODY else f"the certificate of {principal}"
@@ -427,6 +428,7 @@ class LinkLayer:
         token: Callable[[], str] = str,
         holder: Callable[[str], Principal] = nobody,
         epoch: int = 0,
+        publisher: str = "",
     ) -> None:
         """``may_acknowledge(peer, flow, key)`` False withholds acknowledgements, so that the
         peer's window fills: back-pressure.  It is asked again in every ``drain``.
@@ -435,7 +437,7 @@ class LinkLayer:
         ``stored``: rows are kept and can be read again, so that not all that waits is in memory.
         ``is_over``: whether the slice of this event is, so that the next frames have to wait.
         ``token`` is said in hellos; ``holder`` of a token that is heard in one is who says it, or
-        raises ProtocolError.  ``epoch``: see link_layer.py.
+        raises ProtocolError.  ``epoch``, ``publisher``: see Hello.
         """
         if role not in ROLES:
             raise ValueError(f"role {role!r}; expected one of {sorted(ROLES)}")
@@ -446,6 +448,9 @@ class LinkLayer:
         self._token = token
         self._holder = holder
         self._epochs = Epochs(epoch)
+        self.publisher = publisher
+        self.numbered = 0
+        """The highest number that this publisher was told."""
         self.is_anew = False
         """The store was lost: hellos say so to brokers that have not told how far they were."""
         self.keeps, self._keeps_all = keeps, keeps_all
@@ -739,7 +744,7 @@ class LinkLayer:
             yield from self._handle_channel(session, envelope)
 
     def _handle_hello(self, session: Session, hello: Hello) -> Iterator[Arrival]:
-        peer = f"{hello.role}/{hello.peer}"
+        peer = hello.said
         if session.dialled not in ("", ANYONE, peer):
             detail = f"{peer} answered where {session.dialled} was dialled"
             raise ProtocolError("wrong-peer", detail, fatal=True)
@@ -827,6 +832,8 @@ class LinkLayer:
             features=sorted(FEATURES),
             epoch=self._epochs.own,
             is_anew=is_anew and not (journal and journal.receiving),
+            publisher=self.publisher,
+            numbered=self.numbered,
         )
 
     def _transmit(self, journal: Journal, *, is_early: bool = False) -> None:

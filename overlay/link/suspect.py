@@ -15,7 +15,7 @@ import msgpack
 
 from overlay.link.arrival import Arrival
 from overlay.link.frame_codec import encode
-from overlay.link.frames import Message, Request
+from overlay.link.frames import Message, Publish, Request
 from overlay.link.work_mark import cut_text
 
 ID_DIGITS = 16
@@ -44,7 +44,7 @@ def suspect_of(arrival: Arrival, who: str) -> Suspect:
     assert frame is not None
     data = encode(frame, arrival.key, arrival.sequence)
     what = what_of(arrival)
-    if isinstance(frame, Message):
+    if isinstance(frame, Message | Publish):
         who = f"source/{frame.source}"
     return Suspect(id_of(arrival), what, who, data)
 

@@ -255,11 +255,15 @@ async def test_the_same_key_again_is_the_same_message_in_any_run(registration: s
         profile = await user.add_profile(f"//report[city = '{source.id}']")
         messages = [(report(source.id, n), "application/xml", f"key {n}") for n in range(3)]
         async with source:
+            with pytest.raises(UsageError, match="write DataSource"):
+                assert source.accepted_through
+        source = DataSource(registration, source.id, publisher="kay")
+        async with source:
             assert source.accepted_through == 0
             assert (await source.publish(messages[0][0], key="key 0")).number == 1
             assert not (await source.publish(b"<report>", key="key 1")).accepted
             assert source.accepted_through == 2
-        async with DataSource(registration, source.id) as again:
+        async with DataSource(registration, source.id, publisher="kay") as again:
             assert again.accepted_through == 2
             outcomes = [outcome async for outcome in again.publish_all(messages)]
         assert [(o.number, o.accepted, o.is_known) for o in outcomes] == [
@@ -478,14 +482,53 @@ def news(number: int) -> bytes:
     ).encode()
 
 
-async def test_a_second_process_of_a_source_replaces_the_first(registration: str) -> None:
-    source = await DataSource.register(registration)
+async def test_several_publish_as_one_source_at_once(registration: str) -> None:
+    """Each in its own order, with one sequence of numbers, and keys that all know."""
+    source = await DataSource.register(registration, name="of-several")
+    async with (
+        User(registration, "sam") as user,
+        source as first,
+        DataSource(registration, source.id) as second,
+    ):
+        profile = await user.add_profile(f"//report[city = '{source.id}']")
+        numbers = dict[int, int]()
+
+        async def publish(publisher: DataSource, temperatures: range) -> None:
+            messages = [report(source.id, t) for t in temperatures]
+            outcomes = [o async for o in publisher.publish_all(messages)]
+            numbers.update(zip(temperatures, (o.check().number for o in outcomes), strict=True))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(publish, first, range(300))
+            nursery.start_soon(publish, second, range(300, 600))
+        assert sorted(numbers.values()) == list(range(1, 601))
+        results = user.results(profile.id)
+        came = {number: text for _, number, (text,) in await take(results, 600)}
+        assert all(b"<temp>%d</temp>" % t in came[numbers[t]] for t in numbers)
+        for those in (range(300), range(300, 600)):
+            assert [numbers[t] for t in those] == sorted(numbers[t] for t in those)
+        once = await first.publish(report(source.id, 7), key="seven")
+        assert (once.number, once.is_known) == (601, False)
+        once = await second.publish(report(source.id, 7), key="seven")
+        assert (once.number, once.is_known) == (601, True)
+
+
+async def test_a_second_process_of_a_publisher_with_a_name_replaces_the_first(
+    registration: str,
+) -> None:
+    source = await DataSource.register(registration, publisher="feed")
     async with source:
-        async with DataSource(registration, source.id) as second:
+        async with DataSource(registration, source.id, publisher="feed") as second:
             assert (await second.publish(b"<a/>")).accepted
         with pytest.raises(RequestFailed) as failure:
             await source.publish(b"<a/>")
         assert failure.value.code == "replaced"
+
+
+@pytest.mark.parametrize("name", ["~mine", "a/b", "a|b", "\n"])
+def test_a_publisher_is_not_called_so(registration: str, name: str) -> None:
+    with pytest.raises(UsageError, match="expected printable text"):
+        DataSource(registration, "s1", publisher=name)
 
 
 @pytest.mark.parametrize("what", ["source", "profile"])

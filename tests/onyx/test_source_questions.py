@@ -64,6 +64,21 @@ async def test_a_question_is_answered_and_who_asks_is_said(registration: str) ->
             await source.answer(echo)
 
 
+async def test_of_several_publishers_one_that_answers_is_asked(registration: str) -> None:
+    source = await DataSource.register(registration)
+    async with (
+        DataSource(registration, source.id) as mute,
+        RegistrationClient(registration) as client,
+        source,
+        trio.open_nursery() as tasks,
+    ):
+        tasks.start_soon(answer, source, echo)
+        for question in (b"1", b"2"):
+            assert (await client.ask_source(source.id, question)).endswith(b": " + question)
+        assert (await mute.publish(b"<a/>")).accepted
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_refusal_comes_as_it_is_and_an_error_is_logged(
     registration: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,6 +14,7 @@ from random import Random
 from typing import TypeAlias
 
 from onyx.client_values import Outcome
+from overlay.link.client_connection import Outcomes
 from overlay.link.events import Action, Event, Flow
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -22,6 +23,7 @@ from overlay.link.frames import (
     Detached,
     Hello,
     Missed,
+    Numbered,
     Publish,
     PublishOnce,
     Refused,
@@ -38,36 +40,48 @@ Key: TypeAlias = str
 
 @dataclass
 class PublisherDisk:
-    """``settled``: of those whose outcome was written before a crash; ``told``: all that was ever
-    told of a message, which is for the test to look at."""
+    """``name``: of the publisher; "~" for a new one in each run.  ``settled``: of those messages
+    whose outcome was written before a crash; ``told``: all that was ever told of a message, which
+    is for the test to look at."""
 
     random: Random
     with_keys: bool
+    source: str
     root: str
+    name: str = ""
     messages: list[tuple[Key, bytes]] = field(default_factory=list)
     settled: dict[Key, Outcome] = field(default_factory=dict)
     told: dict[Key, set[Outcome]] = field(default_factory=dict)
     again: int = 0  # times that a message was published again and known
 
+    @property
+    def peer(self) -> str:
+        return f"source/{self.source}{self.name and '/'}{self.name}"
+
 
 class CrashingPublisher:
     """One run of it."""
 
-    def __init__(self, disk: PublisherDisk, source: str, instance: str, limits: LinkLimits) -> None:
+    def __init__(self, disk: PublisherDisk, instance: str, limits: LinkLimits) -> None:
         self._disk = disk
-        self._source = source
+        self._source = disk.source
         self._root = f"broker/{disk.root}"
         self._open: dict[int, Key] = {}
-        self._said: dict[int, Refused | AcceptedBefore] = {}
+        self._outcomes = Outcomes(1_000)
         self._next: int | None = None  # place of the first message that was not sent in this run
         self._links = LinkLayer(
-            role="source", identity=source, instance=instance, formats=["text"], limits=limits
+            role="source",
+            identity=disk.source,
+            instance=instance,
+            formats=["text"],
+            limits=limits,
+            publisher=f"~{instance}".replace("/", "-") if disk.name == "~" else disk.name,
         )
 
     def handle(self, event: Event, now: float) -> list[Action]:
         for arrival in self._links.handle(event, now):
-            if isinstance(arrival.frame, Refused | AcceptedBefore):
-                self._said[arrival.frame.number] = arrival.frame
+            if isinstance(arrival.frame, Refused | AcceptedBefore | Numbered):
+                self._outcomes.tell(arrival.frame)
         if self._next is None and self._links.connected(self._root):
             channel = self._links.journal(self._root).sending.get((Flow.MESSAGE, self._source))
             floor = 0 if channel is None else channel.floor
@@ -84,12 +98,16 @@ class CrashingPublisher:
         frame = Publish(self._source, "text", data)
         if self._disk.with_keys:
             frame = PublishOnce(self._source, "text", data, digest(key))
-        self._open[self._links.send(self._root, self._source, frame)] = key
+        number = self._links.send(self._root, self._source, frame)
+        self._open[number] = key
+        self._outcomes.open.append(number)
 
     def _settle(self) -> None:
         through = self._links.acknowledged(self._root, Flow.MESSAGE, self._source)
-        for number in [number for number in self._open if number <= through]:
-            key, said = self._open.pop(number), self._said.get(number)
+        if self._open:
+            self._links.numbered = self._outcomes.settle(through)
+        for sent in [number for number in self._open if number <= through]:
+            key, (number, said) = self._open.pop(sent), self._outcomes.take(sent)
             outcome = Outcome(number, said is None)
             if isinstance(said, AcceptedBefore):
                 outcome = Outcome(said.first, True)
@@ -173,22 +191,30 @@ class CrashingEnds(Scenario):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.publishers: dict[str, PublisherDisk] = {}
+        self.publishers: list[PublisherDisk] = []
+        self.shared: set[Key] = set()  # of messages that two publishers have
         self.subscribers: list[SubscriberDisk] = []
 
     @property
     def ends(self) -> list[str]:
         return [peer for peer in self.net.nodes if peer.startswith(("source/", "subscriber/"))]
 
-    def add_publisher(self, *, with_keys: bool) -> PublisherDisk:
-        result = self.ask(self.registrar, "source.register", location=[0, 0])
-        source, root = str(result["source"]), str(result["root"])
-        disk = self.publishers[source] = PublisherDisk(self.random, with_keys, root)
+    def add_publisher(
+        self, *, with_keys: bool, beside: PublisherDisk | None = None, name: str = ""
+    ) -> PublisherDisk:
+        """Of a new source, or of the source of another publisher."""
+        if beside is None:
+            result = self.ask(self.registrar, "source.register", location=[0, 0])
+            of = str(result["source"]), str(result["root"])
+        else:
+            of = beside.source, beside.root
+        disk = PublisherDisk(self.random, with_keys, *of, name)
         self.net.add(
-            f"source/{source}",
-            lambda rows, instance: CrashingPublisher(disk, source, instance, self.limits),
-            [f"broker/{root}"],
+            disk.peer,
+            lambda rows, instance: CrashingPublisher(disk, instance, self.limits),
+            [f"broker/{disk.root}"],
         )
+        self.publishers.append(disk)
         return disk
 
     def add_subscriber(self) -> SubscriberDisk:
@@ -206,18 +232,23 @@ class CrashingEnds(Scenario):
         return disk
 
     def write(self, publisher: PublisherDisk) -> None:
-        """One more message, with a key of its own; one in ten is cut off and refused."""
-        source = next(name for name, disk in self.publishers.items() if disk is publisher)
-        key = f"{source}/{len(publisher.messages)}"
+        """One more message, with a key of its own; one in ten is cut off and refused.  One in three
+        another publisher of the source has as well, with the same key."""
+        key = f"{self.publishers.index(publisher)}/{len(publisher.messages)}"
         data = f'<m key="{key}"/>' if self.random.random() > 0.1 else f'<m key="{key}">'
         publisher.messages.append((key, data.encode()))
+        for other in self.publishers:
+            is_beside = other.source == publisher.source and other is not publisher
+            if is_beside and other.with_keys and publisher.with_keys and self.random.random() < 0.3:
+                other.messages.append((key, data.encode()))
+                self.shared.add(key)
 
     def is_done(self) -> bool:
         """Whether all was settled, and has come."""
         accepted = [data for data in self._messages() if data.endswith(b"/>")]
         return all(
             key in publisher.told
-            for publisher in self.publishers.values()
+            for publisher in self.publishers
             if publisher.with_keys  # else a run goes on behind what the one before was not told
             for key, _ in publisher.messages
         ) and all(data in disk.work for disk in self.subscribers for data in accepted)
@@ -229,7 +260,12 @@ class CrashingEnds(Scenario):
             for data in self._messages():
                 if disk.work[data] != data.endswith(b"/>"):
                     found.append(f"{data!r} was worked on {disk.work[data]} times")
-        for publisher in self.publishers.values():
+        for publisher in self.publishers:
+            for disk in self.subscribers:
+                own = [data for key, data in publisher.messages if key not in self.shared]
+                came = [disk.numbers[data] for data in own if data in disk.numbers]
+                if came != sorted(came):
+                    found.append(f"messages of {publisher.name!r} came as {came}")
             for key, data in publisher.messages:
                 is_good = data.endswith(b"/>")
                 numbers = {disk.numbers.get(data) for disk in self.subscribers}
@@ -239,4 +275,4 @@ class CrashingEnds(Scenario):
         return found
 
     def _messages(self) -> list[bytes]:
-        return [data for disk in self.publishers.values() for _, data in disk.messages]
+        return [data for disk in self.publishers for _, data in disk.messages]

@@ -20,6 +20,11 @@ def lived(seed: int) -> CrashingEnds:
     publishers = [
         scenario.add_publisher(with_keys=random.random() < 0.7) for _ in range(random.randint(1, 2))
     ]
+    for name in random.sample(["", "p2", "~"], random.randint(0, 2)):
+        beside = random.choice(publishers)
+        if name not in {disk.name for disk in publishers if disk.source == beside.source}:
+            with_keys = name == "~" or random.random() < 0.5
+            publishers.append(scenario.add_publisher(with_keys=with_keys, beside=beside, name=name))
     net.disturb(
         cut_every=random.choice([0.5, 2.0, 10.0]),
         crash_every=random.choice([0.3, 1.0, 3.0]),
@@ -42,7 +47,7 @@ def test_each_key_is_worked_on_once(first: int) -> None:
         scenario = lived(seed)
         assert scenario.faults() == [], f"seed {seed}"
         crashes += scenario.net.crashes
-        again += sum(disk.again for disk in scenario.publishers.values())
+        again += sum(disk.again for disk in scenario.publishers)
     assert crashes > len(these)
     assert again
 

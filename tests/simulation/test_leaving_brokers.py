@@ -98,11 +98,11 @@ class CrashingRoots(CrashingEnds, LeavingScenario):
 
     def follow(self) -> None:
         """Publishers begin another run where their source has got another root broker."""
-        for source, disk in self.publishers.items():
-            shown = self.ask(self.registrar, "source.show", source=source)
+        for disk in self.publishers:
+            shown = self.ask(self.registrar, "source.show", source=disk.source)
             if shown["ready"] and shown["root"] != disk.root:
                 disk.root = str(shown["root"])
-                node = self.net.nodes[f"source/{source}"]
+                node = self.net.nodes[disk.peer]
                 node.dials = (f"broker/{disk.root}",)
                 self.net.crash(node, 0.0)
 
@@ -112,6 +112,8 @@ def keys_moved(seed: int) -> CrashingRoots | None:
     scenario = CrashingRoots(seed, brokers=4 + seed % 3)
     net, random = scenario.net, scenario.random
     publishers = [scenario.add_publisher(with_keys=True) for _ in range(2)]
+    # it has no keys: its root broker knows how far it is
+    publishers.append(scenario.add_publisher(with_keys=False, beside=publishers[0], name="p2"))
     for _ in range(2):
         scenario.add_subscriber()
     drained = publishers[0].root
@@ -143,7 +145,7 @@ def test_publish_keys_go_along_with_their_source() -> None:
         scenario = keys_moved(seed)
         if scenario is not None:
             assert scenario.faults() == [], f"seed {seed}"
-            again += sum(disk.again for disk in scenario.publishers.values())
+            again += sum(disk.again for disk in scenario.publishers)
             moved += 1
     assert moved > len(these) // 4
     assert again > 4 * len(these)

@@ -1,4 +1,4 @@
-"""Publishers and a subscriber of a real network that are killed again and again.
+"""Publishers of one source and a subscriber of a real network that are killed again and again.
 
 What each knows of its runs before is on its own disk; the verdict is counted in the subscriber's
 database, where each message of each publisher is to be once.
@@ -64,22 +64,22 @@ class KilledEnds:
             nodes.start(nodes.node_ids, ROOT)
             await nodes.wait_ready()
             where = nodes.registration
-            kinds: dict[str, str] = {}  # by source
-            for kind in self.kinds:
-                kinds[(await DataSource.register(where, name=kind)).id] = kind
+            source = await DataSource.register(where, name="shared")
             async with User(where) as user:
                 profile = await user.add_profile("/m")
             async with trio.open_nursery() as nursery:
                 what = [where, profile.id, database]
                 nursery.start_soon(self._live, "subscriber", "subscriber", what, verdict)
                 async with trio.open_nursery() as publishers:
-                    for source, kind in kinds.items():
-                        what = [where, source, kind, str(self.messages), str(self.directory)]
+                    for place, kind in enumerate(self.kinds):
+                        which = str(place * self.messages), str(self.messages)
+                        what = [where, source.id, kind, *which, str(self.directory)]
                         publishers.start_soon(self._live, "publisher", kind, what, verdict)
                 await _wait_quiet(work, verdict.messages)
                 nursery.cancel_scope.cancel()
-            for source, kind in kinds.items():
-                came = Counter({n: c for (name, n), c in _counts(work).items() if name == source})
+            for place, kind in enumerate(self.kinds):
+                own = range(place * self.messages, (place + 1) * self.messages)
+                came = Counter({n: c for n, c in _counts(work).items() if n in own})
                 verdict.lost[kind] = self.messages - len(came)
                 verdict.doubled[kind] = came.total() - len(came)
         return verdict
@@ -123,7 +123,6 @@ async def _wait_quiet(work: sqlite3.Connection, total: int) -> None:
         await trio.sleep(LOOK_SECONDS)
 
 
-def _counts(work: sqlite3.Connection) -> Counter[tuple[str, int]]:
-    """How often each message of each source was worked on."""
-    asked = "SELECT source, message, count(*) FROM work GROUP BY source, message"
-    return Counter({(source, n): count for source, n, count in work.execute(asked)})
+def _counts(work: sqlite3.Connection) -> Counter[int]:
+    """How often each message was worked on."""
+    return Counter(dict(work.execute("SELECT message, count(*) FROM work GROUP BY message")))

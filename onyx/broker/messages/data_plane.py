@@ -52,6 +52,7 @@ from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.publish_quota import PublishQuota
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_costs import SourceCosts
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
@@ -114,13 +115,14 @@ class DataPlane(Part):
         shares: MatchShares,
         observers: Observers,
         keys: PublishKeys,
+        publishers: Publishers,
         archive: ArchiveFeed,
         spans: MessageSpans,
     ) -> None:
         self._is_over = context.slice.is_over
         self._dead = context.dead
         self._spans = spans
-        self._keys = keys
+        self._keys, self.publishers = keys, publishers
         self._control = control
         self._links = context.links
         self._matcher = query.matcher
@@ -164,8 +166,9 @@ class DataPlane(Part):
         yield hears(TreeEnded, lambda ended: self.last_numbers.end_tree(ended.root))
 
     def _handle_publish(self, frame: Publish, arrival: Arrival) -> None:
-        """A source's message, the ``sequence``-th of it; refused to the source when it is bad."""
-        if arrival.peer != f"source/{frame.source}":
+        """The ``sequence``-th message of a publisher, which is told when it is refused."""
+        peer, numbering = arrival.peer, self.publishers.sources.get(frame.source)
+        if numbering is None or peer not in numbering.shifts:
             raise FrameRefused("not-expected")
         held = self.validation.turn
         may_wait = (  # PERF: a plain message asks nothing
@@ -176,10 +179,13 @@ class DataPlane(Part):
         if held is None and may_wait and self.validation.awaits(arrival):
             self.validation.hold(arrival)
             return
-        number = arrival.sequence
-        parcel = None
+        number = arrival.sequence + numbering.shifts[peer]
+        if number <= numbering.last:  # another of its publishers was in between
+            number = self.publishers.renumber(numbering, frame.source, arrival)
+        numbering.last = number
+        by, parcel = (peer, arrival.sequence), None
         key = frame.key if isinstance(frame, PublishOnce) else b""
-        if key and self._comes_again(frame.source, key, number):
+        if key and self._comes_again(frame.source, key, arrival):
             return
         self._published.take_seconds()  # of others
         self.counted.published += 1
@@ -187,22 +193,23 @@ class DataPlane(Part):
         self.counted.source_bytes[frame.source] += len(frame.payload)
         try:
             if held is not None:
-                parcel = held.open(self._control.current_tree)
+                parcel = held.open(self._control.current_tree, number)
             elif self.quota.is_on and self.agenda is not None:
                 self.quota.check(arrival.connection, len(frame.payload), self.agenda.now)
             parcel = parcel or self._open_published(frame, number)
+            parcel.by = by
             self._check_fits(parcel.stream, frame, 0 if held is None else held.largest)
             if held is not None:
-                self.validation.judge(held)
+                self.validation.judge(held, number)
             taken = self._match(parcel)
         except (MessageRefused, DecodeError, MatchLimitExceeded) as refusal:
-            self._refuse(frame.source, number, refusal, (frame.format, frame.payload))
+            self._refuse(frame.source, number, refusal, (frame.format, frame.payload), by)
             if parcel is not None and parcel.span is not None:
                 parcel.span.end(refused=refusal.code)
             return
         finally:
             seconds = self._published.take_seconds() + (0.0 if held is None else held.seconds)
-            self.costs.charge(frame.source, len(frame.payload), seconds)
+            self.costs.charge(arrival.connection, frame.source, len(frame.payload), seconds)
         if key:
             self._keys.note(frame.source, key, number)
         if not self._act(parcel, taken):
@@ -210,7 +217,7 @@ class DataPlane(Part):
         if parcel.span is not None:
             parcel.span.end(links=len(taken.links))
 
-    def _comes_again(self, source: str, key: bytes, number: int) -> bool:
+    def _comes_again(self, source: str, key: bytes, arrival: Arrival) -> bool:
         """Whether a message was accepted with this publish key before, as its source is told."""
         first = self._keys.number(source, key)
         if first and self.local.undecided[source]:
@@ -218,7 +225,8 @@ class DataPlane(Part):
             first = self._keys.number(source, key)
         if first:
             self.counted.published_again += 1
-            self._links.send(f"source/{source}", source, AcceptedBefore(source, number, first))
+            said = AcceptedBefore(source, arrival.sequence, first)
+            self._links.send(arrival.peer, source, said)
         return bool(first)
 
     def _accept(self, parcel: Parcel) -> None:
@@ -310,7 +318,8 @@ class DataPlane(Part):
         elif exceeded is not None:
             self._keys.forget(parcel.source, parcel.number)
             what = parcel.wire_format.value, parcel.payload
-            self._refuse(parcel.source, parcel.number, exceeded, what)
+            by = parcel.by or (f"source/{parcel.source}", parcel.number)  # of a former release
+            self._refuse(parcel.source, parcel.number, exceeded, what, by)
         else:
             self._accept(parcel)
 
@@ -422,16 +431,18 @@ class DataPlane(Part):
         number: int,
         refusal: MessageRefused | DecodeError | MatchLimitExceeded,
         what: tuple[str, bytes],
+        by: tuple[str, int],
     ) -> None:
-        """``what``: the message, with the name of its format."""
+        """``what``: the message, with the name of its format; ``by``: see Parcel."""
         self.counted.refused += 1
         self.counted.refused_by_code[refusal.code] += 1
         self._dead.note_refused(source, number, f"{refusal.reason} [{refusal.code}]", *what)
         if self._observers.connections:
             self._observers.note("refused", source, number, code=refusal.code)
         where = refusal.line, refusal.column
-        frame = Refused(source, number, refusal.code, refusal.reason, *where)
-        self._links.send(f"source/{source}", source, frame)
+        peer, sequence = by
+        frame = Refused(source, sequence, refusal.code, refusal.reason, *where)
+        self._links.send(peer, source, frame)
 
     def _match(self, parcel: Parcel) -> Taken:
         """MatchLimitExceeded."""
@@ -466,10 +477,12 @@ class DataPlane(Part):
         return is_undecided
 
     def _reopen(self, row: DeferredRow) -> Parcel:
-        return self._open(
+        parcel = self._open(
             *(row.root, row.source, row.number, row.hops, row.format, row.payload),
             *(row.reflects, row.pieces, row.accepted),
         )
+        parcel.by = row.by
+        return parcel
 
     def _forward(self, parcel: Parcel, child: str, cut: Cut) -> None:
         packing = self._formats.packing_for(cut.parcel, child)

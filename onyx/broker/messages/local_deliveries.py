@@ -64,6 +64,7 @@ class DeferredRow(Row, frozen=True):
     pieces: bytes
     undecided: bool = False
     accepted: int = 0
+    by: tuple[str, int] | None = None
 
 
 DEFERRED = Table("deferred", DeferredRow)
@@ -179,6 +180,7 @@ class LocalDeliveries:
             parcel.pieces,
             is_undecided,
             parcel.accepted,
+            parcel.by,
         )
         # PERF: DEFERRED.put would be a file and a call more on every message's way.
         self._rows.put(DEFERRED.space, key, DEFERRED.pack(row))

@@ -9,6 +9,7 @@ from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.messages.message_spans import MessageSpans
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_announcements import SourceAnnouncements
 from onyx.broker.messages.source_questions import SourceQuestions
 from onyx.broker.moves.profile_moves import ProfileMoves
@@ -32,20 +33,22 @@ class MessageParts:
         observers: Observers,
         spans: MessageSpans,
         keys: PublishKeys,
+        publishers: Publishers,
     ) -> None:
         query = profiles.query
         archive = ArchiveFeed(context.topology, packing.codebook)
         self.data = data = DataPlane(
             *(context, control, packing, query, moves, mailboxes, profiles.shares),
-            *(observers, keys, archive, spans),
+            *(observers, keys, publishers, archive, spans),
         )
         announcements = SourceAnnouncements(
             *(context, control, query, packing.trained, moves, data.validation, keys),
-            *(data.last_numbers, shape.watch.is_long_gone),
+            *(publishers, data.last_numbers, shape.watch.is_long_gone),
         )
         self.parts = (
             data.validation,  # what it takes is flushed with the rest
             keys,  # before what is restored is decided
+            publishers,
             *(data, data.costs, announcements, archive, ArchiveReads(context, control)),
-            SourceQuestions(context, control),
+            SourceQuestions(context, control, publishers),
         )

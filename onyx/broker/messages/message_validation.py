@@ -7,12 +7,13 @@
 
 Of a source that has its messages validated all are held.  Of others those are that would stop the
 broker for long: from LARGE_BYTES on graphs, RDF/XML, and XML that takes expat (formats/text.py);
-from HUGE_BYTES on all XML; and all that come behind one that is held.
+from HUGE_BYTES on all XML; and all that come behind one that is held, of the same
+publisher.
 
 A held message is not taken: it is not acknowledged, nothing of it is stored, and it comes again
-when its connection, or this process, ends before its turn.  So it counts against its source's
-window; of all sources together no more than HELD_BYTES_MAX are held.  Of each source one question
-is under way, about all that had come or one message to read; meanwhile others ask theirs.
+when its connection, or this process, ends before its turn.  So it counts against its
+publisher's window; of all together no more than HELD_BYTES_MAX are held.  Of each one question is
+under way, about all that had come or one message to read; meanwhile others ask theirs.
 """
 
 from __future__ import annotations
@@ -76,19 +77,21 @@ class Held:
     def decide(self, found: Finding | MessageRefused | DecodeError) -> None:
         self.is_decided, self.found = True, found
 
-    def open(self, tree: str) -> Parcel | None:
-        """The message, to go down a tree; MessageRefused or DecodeError where it is none."""
+    def open(self, tree: str, number: int) -> Parcel | None:
+        """The message, to go down a tree by a number; MessageRefused or DecodeError where it is
+        none."""
         if isinstance(self.found, MessageRefused | DecodeError):
             raise self.found
         if self.parcel is not None:
-            self.parcel.root = tree
+            self.parcel.root, self.parcel.number = tree, number
         return self.parcel
 
 
 @dataclass(slots=True)
 class _Line:
-    """What is held of a source."""
+    """What is held of a publisher."""
 
+    source: str
     connection: int
     held: deque[Held] = field(default_factory=deque)
     bytes: int = 0
@@ -102,7 +105,7 @@ class _Question:
 
 class MessageValidation(Part):
     """``awaits`` says whether a message has to be held, ``turn`` which one was and is to be taken
-    now, and ``judge`` then what becomes of it.  ``lines``: what is held, by source."""
+    now, and ``judge`` then what becomes of it.  ``lines``: what is held, by publisher."""
 
     def __init__(
         self,
@@ -125,9 +128,9 @@ class MessageValidation(Part):
         self._published = published
         self._open = open_
         self.lines: dict[str, _Line] = {}
-        self._asked: dict[str, _Question] = {}  # by source, which may be gone meanwhile
+        self._asked: dict[str, _Question] = {}  # by publisher, which may be gone meanwhile
         self._room = UnfinishedFrames(HELD_BYTES_MAX)
-        self._to_do: dict[str, None] = {}  # sources, in turn
+        self._to_do: dict[str, None] = {}  # publishers, in turn
         self.turn: Held | None = None
         self._counted = counted
 
@@ -136,18 +139,17 @@ class MessageValidation(Part):
         frame, turn = arrival.frame, self.turn
         if not isinstance(frame, Publish) or (turn is not None and turn.arrival is arrival):
             return False
-        source = frame.source
         return (
-            source in self._control.validated
-            or source in self.lines
+            frame.source in self._control.validated
+            or arrival.peer in self.lines
             or (len(frame.payload) >= LARGE_BYTES and self._is_dear(arrival))
         )
 
     def hold(self, arrival: Arrival) -> None:
         """Behind all that are, also if it is decided already; it is handed on again in its turn."""
-        source, frame, held = arrival.sender, arrival.frame, Held(arrival)
+        by, frame, held = arrival.peer, arrival.frame, Held(arrival)
         assert isinstance(frame, Publish)
-        self._links.journal(arrival.peer).hold(Flow.MESSAGE, arrival.key, arrival.sequence)
+        self._links.journal(by).hold(Flow.MESSAGE, arrival.key, arrival.sequence)
         if self._is_known_dead(arrival):
             held.decide(None)
         elif self._quota.is_on and self.agenda is not None:
@@ -155,17 +157,19 @@ class MessageValidation(Part):
                 self._quota.check(arrival.connection, len(frame.payload), self.agenda.now)
             except MessageRefused as refusal:
                 held.decide(refusal)
-        line = self.lines.setdefault(source, _Line(arrival.connection))
+        line = self.lines.setdefault(by, _Line(frame.source, arrival.connection))
         line.held.append(held)
         line.bytes += len(frame.payload)
-        self._do_soon(source)
+        self._do_soon(by)
         for connection, size in self._room.note(arrival.connection, line.bytes):
             detail = f"{size} bytes of messages are to be validated, and there is no room for more"
             self._links.refuse(connection, "no-room", detail)
 
-    def judge(self, held: Held) -> None:
+    def judge(self, held: Held, number: int) -> None:
         """MessageRefused if its source has what was found refused."""
-        source, number, found = held.arrival.sender, held.arrival.sequence, held.found
+        frame, found = held.arrival.frame, held.found
+        assert isinstance(frame, Publish)
+        source = frame.source
         if source not in self._control.validated:
             return
         refuses = self._control.sources[source].validation == Validation.REJECT
@@ -205,16 +209,15 @@ class MessageValidation(Part):
     def begin_anew(self, source: str, code: str, detail: str) -> None:
         """Its schema is another, or it is gone: what is held comes again, on another connection, or
         not at all."""
-        line = self.lines.get(source)
-        if line is not None:
-            self._drop(source)
+        for by, line in [each for each in self.lines.items() if each[1].source == source]:
+            self._drop(by)
             self._links.refuse(line.connection, code, detail)
 
     def gone(self, arrival: Arrival) -> None:
         """What is held comes again."""
-        line = self.lines.get(arrival.sender)
+        line = self.lines.get(arrival.peer)
         if line is not None and line.connection == arrival.connection:
-            self._drop(arrival.sender)
+            self._drop(arrival.peer)
 
     def work(self) -> None:
         self.flush_soon()
@@ -222,14 +225,14 @@ class MessageValidation(Part):
     def flush(self) -> None:
         """Ask about what has come, then take what is decided: until the slice is over."""
         to_do, self._to_do = self._to_do, {}
-        for source in to_do:
-            if source in self.lines and source not in self._asked:
-                self._ask(source)
+        for by in to_do:
+            if by in self.lines and by not in self._asked:
+                self._ask(by)
         waiting = deque(to_do)
         while waiting:
-            source = waiting.popleft()
-            if self._take_first(source):
-                waiting.append(source)
+            by = waiting.popleft()
+            if self._take_first(by):
+                waiting.append(by)
                 if self._is_over():
                     self._to_do.update(dict.fromkeys(waiting))
                     self.work_soon()
@@ -267,19 +270,20 @@ class MessageValidation(Part):
         except Exception as error:
             raise CoreFailed(self._dead.suspect(arrival)) from error
 
-    def _do_soon(self, source: str) -> None:
-        self._to_do[source] = None
+    def _do_soon(self, by: str) -> None:
+        self._to_do[by] = None
         self.flush_soon()
 
-    def _ask(self, source: str) -> None:
+    def _ask(self, by: str) -> None:
         if sum(question.bytes for question in self._asked.values()) >= ASKED_BYTES_MAX:
-            self._to_do[source] = None  # until others are answered
+            self._to_do[by] = None  # until others are answered
             return
         about: list[Held] = []
         question: SchemaQuestion
         texts: list[bytes] = []
         size = 0
-        for held in self.lines[source].held:
+        line = self.lines[by]
+        for held in line.held:
             if not held.is_decided and held.parcel is None and self._is_dear(held.arrival):
                 if not about:
                     about, size, question = [held], *self._reading(held.arrival)
@@ -289,12 +293,12 @@ class MessageValidation(Part):
                 about.append(held)
                 texts.append(text)
                 size += len(text)
-                question = CheckMessages(self._control.schema_of(source), tuple(texts))
+                question = CheckMessages(self._control.schema_of(line.source), tuple(texts))
                 if size >= QUESTION_BYTES or len(texts) >= QUESTION_MESSAGES:
                     break
         if about:
-            self._asked[source] = _Question(about, size)
-            self.ask_shell(AskSchemaWorker(source, question))
+            self._asked[by] = _Question(about, size)
+            self.ask_shell(AskSchemaWorker(by, question))
 
     def _reading(self, arrival: Arrival) -> tuple[int, ReadMessage]:
         frame = arrival.frame
@@ -335,13 +339,13 @@ class MessageValidation(Part):
             held.decide(refusal)
             return None
 
-    def _take_first(self, source: str) -> bool:
-        """The first message of a source, if it is decided; False: there is none."""
-        line = self.lines.get(source)
+    def _take_first(self, by: str) -> bool:
+        """The first message of a publisher, if it is decided; False: there is none."""
+        line = self.lines.get(by)
         if line is None or not line.held[0].is_decided:
             return False
         arrival = line.held[0].arrival
-        if self._links.connection_of(arrival.peer) != arrival.connection:
+        if self._links.connection_of(by) != arrival.connection:
             return False  # we are about to be told
         self.turn = line.held.popleft()
         assert isinstance(arrival.frame, Publish)
@@ -349,11 +353,11 @@ class MessageValidation(Part):
         if line.held:
             list(self._room.note(arrival.connection, line.bytes))
         else:
-            self._drop(source)
-        self._links.journal(arrival.peer).settle(Flow.MESSAGE, arrival.key)
+            self._drop(by)
+        self._links.journal(by).settle(Flow.MESSAGE, arrival.key)
         self.hand_on(arrival)
         self.turn = None
         return True
 
-    def _drop(self, source: str) -> None:
-        self._room.forget(self.lines.pop(source).connection)
+    def _drop(self, by: str) -> None:
+        self._room.forget(self.lines.pop(by).connection)

@@ -180,6 +180,7 @@ class PublishKeys(Part):
 
     def _handle_released(self, frame: KeysReleased, arrival: Arrival) -> None:
         """This broker is to be the root of the source; it may have been before."""
+        self.announce(frame)  # to whom its publishers matter
         source, known = frame.source, self._sources[frame.source]
         block: _Block | None = None
         for number, digest in _pairs(frame.numbers, frame.payload):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from onyx.broker.messages.last_numbers import LastNumbers
 from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.publish_keys import PublishKeys
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
@@ -19,9 +20,7 @@ from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import MOVED
 from overlay.link.arrival import Arrival
 from overlay.link.core_context import CoreContext
-from overlay.link.events import Flow
 from overlay.link.frames import (
-    Skipped,
     SourceAnnounced,
     SourceChanged,
     SourceGone,
@@ -47,13 +46,14 @@ class SourceAnnouncements(Part):
         moves: ProfileMoves,
         validation: MessageValidation,
         keys: PublishKeys,
+        publishers: Publishers,
         last_numbers: LastNumbers,
         is_long_gone: Callable[[str, float], bool],
     ) -> None:
         """``is_long_gone(neighbour, now)``: nobody waits for it."""
         self._moves = moves
         self._validation = validation
-        self._keys = keys
+        self._keys, self._publishers = keys, publishers
         self._last_numbers = last_numbers
         self._links = context.links
         self._is_long_gone = is_long_gone
@@ -92,9 +92,7 @@ class SourceAnnouncements(Part):
                 self._change(frame, tree)
                 return
             self._control.use_tree(tree)
-            if frame.taken:  # by a root broker before this one
-                journal = self._links.journal(f"source/{frame.source}")
-                journal.skip(Skipped(Flow.MESSAGE, frame.source, frame.taken))
+            self._publishers.begin(frame.source, frame.taken)
         entry = self._control.add_source(frame, tree)
         if entry is not None:
             self._trained.adopt_given(entry)
@@ -117,14 +115,10 @@ class SourceAnnouncements(Part):
 
     def _handle_removed(self, frame: SourceRemoved, arrival: Arrival) -> None:
         """At the root broker: what was accepted of it is on its way, or decided on by now."""
-        source, peer = frame.source, f"source/{frame.source}"
+        source = frame.source
         self._validation.begin_anew(source, REMOVED, f"{source} was removed")
-        connection = self._links.connection_of(peer)
-        if connection is not None:
-            self._links.refuse(connection, REMOVED, f"{source} was removed")
-        channel = self._links.journal(peer).receiving.get((Flow.MESSAGE, source))
-        taken = 0 if channel is None else channel.last
-        self._links.forget(peer)
+        taken = self._publishers.send_away(source, REMOVED, f"{source} was removed")
+        self._publishers.forget(source)
         self._keys.drop(source)
         self._forget(source, self._control.current_tree)
         said = SourceReleased(source=source, taken=taken)

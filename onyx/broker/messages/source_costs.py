@@ -40,11 +40,10 @@ class SourceCosts(Part):
     def take_limits(self, limits: Limits) -> None:
         self._accounts.per_second = limits.source_processor_ms_s_max / 1000
 
-    def charge(self, source: str, size: int, seconds: float) -> None:
+    def charge(self, connection: int, source: str, size: int, seconds: float) -> None:
         """A message of so many bytes has taken ``seconds`` of processor time to read."""
         over = seconds - FREE_SECONDS - FREE_SECONDS_BYTE * size
-        connection = self._links.connection_of(f"source/{source}")
-        if over <= 0 or connection is None:
+        if over <= 0:
             return
         who, most = self._who(connection, source), self._accounts.most
         account = self._accounts.of(who, 0.0 if self.agenda is None else self.agenda.now)
@@ -58,10 +57,11 @@ class SourceCosts(Part):
             self.slowed[who] = None
             self._say(f"{self._told(who)} half of it: it is slowed")
 
-    def is_slowed(self, source: str) -> bool:
+    def is_slowed(self, peer: str, source: str) -> bool:
+        """``peer``: of its publishers."""
         if not self.slowed:
             return False
-        connection = self._links.connection_of(f"source/{source}")
+        connection = self._links.connection_of(peer)
         return connection is not None and self._who(connection, source) in self.slowed
 
     def bar(self, connection: int, source: str) -> str:

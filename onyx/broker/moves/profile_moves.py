@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.network.control_plane import ControlPlane
@@ -423,11 +424,16 @@ class ProfileMoves(Part):
     """``leaving`` and ``coming`` are the two halves."""
 
     def __init__(
-        self, context: CoreContext, control: ControlPlane, query: QueryPlane, mailboxes: Mailboxes
+        self,
+        context: CoreContext,
+        control: ControlPlane,
+        query: QueryPlane,
+        mailboxes: Mailboxes,
+        publishers: Publishers,
     ) -> None:
         self._query = query
         self._mailboxes = mailboxes
-        self.watersheds = Watersheds(context, control)
+        self.watersheds = Watersheds(context, control, publishers)
         both = context, query, mailboxes, self.watersheds, control.registration
         self.leaving, self.coming = Releases(*both), Standbys(*both)
         self.is_busy = False  # whether ``intercepts`` has to be asked about deliveries

@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.network.control_plane import ControlPlane
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap
-from overlay.link.events import Flow
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX
 from overlay.link.frames import WatershedMarker, WatershedReached
 from overlay.link.tables import MutableRow, Table
@@ -68,8 +68,9 @@ WATERSHEDS = Table("watershed", Watershed)
 class Watersheds(StateMachine[str, Finding, WatershedEvent]):
     """The watersheds that one broker has asked for, by name; durable."""
 
-    def __init__(self, context: CoreContext, control: ControlPlane) -> None:
+    def __init__(self, context: CoreContext, control: ControlPlane, publishers: Publishers) -> None:
         self._control = control
+        self._publishers = publishers
         self._links = context.links
         self._watersheds = StoredMap(context.rows, WATERSHEDS)
         self._unmarked: dict[str, set[str]] = {}  # root brokers to which no marker is on its way
@@ -202,9 +203,8 @@ class Watersheds(StateMachine[str, Finding, WatershedEvent]):
         """The sources of this root broker, with the last number that it has dealt with."""
         for source, entry in self._control.sources.items():
             if entry.root == self._control.identity:
-                receiving = self._links.journal(f"source/{source}").receiving
-                channel = receiving.get((Flow.MESSAGE, source))
-                yield source, 0 if channel is None else channel.last
+                numbering = self._publishers.sources.get(source)
+                yield source, 0 if numbering is None else numbering.last
 
     def _send_up(self, tree: str, marker: int) -> None:
         frame = WatershedMarker(root=tree, host=self._control.identity, marker=marker)

@@ -86,7 +86,7 @@ class AccessRules(Part):
         now = self._use(row)
         self._holders.send_away(self._links)
         for connection, peer, principal in self._links.principals():
-            role, _, name = peer.partition("/")
+            role, name, *_ = peer.split("/")
             if role == "source":
                 is_over = not self.publishes(connection, name)
             else:

@@ -66,6 +66,7 @@ class Parcel:
 
     ``reflects``: by which needs of this broker it has been cut, ``pieces``: what was computed of it
     on the way, ``accepted``, and ``unknown``: its fields of a later release; see Message.
+    ``by``: the publisher that has sent it to this broker, a peer, and its number there.
     ``no_graph``: why RDF/XML has no graph, once somebody asked for it.  ``headers``: that it goes
     on with; ``span``: of one that is traced, see message_spans.py.
     """
@@ -78,6 +79,7 @@ class Parcel:
         "_readings",
         "_stream",
         "accepted",
+        "by",
         "headers",
         "hops",
         "is_cut",
@@ -115,6 +117,7 @@ class Parcel:
         self.reflects = reflects
         self.pieces = pieces
         self.accepted = accepted
+        self.by: tuple[str, int] | None = None
         self.unknown: Mapping[str, object] | None = None
         self.headers: Headers | None = None
         self.span: Span | None = None

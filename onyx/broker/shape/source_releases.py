@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from onyx.broker.messages.publishers import Publishers
 from onyx.broker.network.control_plane import ControlPlane
-from overlay.link.events import Flow
 from overlay.link.frame import MOVED_KEYS
 from overlay.link.frames import KeysReleased, SourceReleased
 from overlay.link.link_layer import LinkLayer
@@ -25,11 +25,12 @@ class SourceReleases:
         control: ControlPlane,
         links: LinkLayer,
         keys_of: Callable[[str], Iterable[KeysReleased]],
+        publishers: Publishers,
     ) -> None:
         """``keys_of``: the publish keys of a source, which are to go along."""
         self._control = control
         self._links = links
-        self._keys_of = keys_of
+        self._keys_of, self._publishers = keys_of, publishers
 
     def say(self) -> None:
         """To be called before the tree of this broker ends, and when the registration service has
@@ -38,14 +39,10 @@ class SourceReleases:
         for source, entry in self._control.sources.items():
             if entry.root != self._control.identity:
                 continue
-            peer = f"source/{source}"
-            connection = self._links.connection_of(peer)
-            if connection is not None:
-                self._links.refuse(connection, MOVED, f"{source} gets another root broker")
-            channel = self._links.journal(peer).receiving.get((Flow.MESSAGE, source))
-            taken = 0 if channel is None else channel.last
+            detail = f"{source} gets another root broker"
+            taken = self._publishers.send_away(source, MOVED, detail)
             if self._links.may_have(registration, MOVED_KEYS):
-                for keys in self._keys_of(source):
+                for keys in (*self._publishers.released(source), *self._keys_of(source)):
                     self._links.send(registration, REGISTRATION_KEY, keys)
             released = SourceReleased(source=source, taken=taken)
             self._links.send(registration, REGISTRATION_KEY, released)

@@ -146,7 +146,7 @@ def test_a_process_that_died_of_it_refuses_it() -> None:
     setting = Large()
     setting.publish(DEAR["Turtle"][1](LARGE_BYTES), "text/turtle")
     setting.questions.clear()
-    setting.beside.tell(SchemaAnswered("s1", MessageRefused("too-costly", "it died")))
+    setting.beside.tell(SchemaAnswered("source/s1", MessageRefused("too-costly", "it died")))
     assert setting.refused() == [(1, "too-costly")]
 
 
@@ -174,7 +174,7 @@ def test_the_time_that_it_takes_elsewhere_is_its_sources() -> None:
     dear = replace(found, seconds=free + 1.5)
     setting.beside.tell(SchemaAnswered(asked.key, dear))
     assert len(setting.told()) == 1
-    assert setting.core.data.costs.is_slowed("s1")
+    assert setting.core.data.costs.is_slowed("source/s1", "s1")
 
 
 def test_it_is_validated_as_well() -> None:

@@ -170,7 +170,7 @@ def test_a_source_does_not_wait_for_another() -> None:
     setting = Held()
     setting.publish(GOOD)
     setting.publish(GOOD, source="s2")
-    assert [asked.key for asked in setting.questions] == ["s1", "s2"]
+    assert [asked.key for asked in setting.questions] == ["source/s1", "source/s2"]
     del setting.questions[0]  # it takes long
     setting.answer()
     assert (setting.accepted("s1"), setting.accepted("s2")) == ([], [1])

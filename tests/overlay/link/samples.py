@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 from msgspec import Meta
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link.carried_message import CarriedMessage
@@ -42,6 +42,7 @@ from overlay.link.frames import (
     Missed,
     MoveEnded,
     NeedsDelta,
+    Numbered,
     Observed,
     PartitionsMatched,
     PassedOn,
@@ -170,6 +171,7 @@ SAMPLES: tuple[Frame, ...] = (
     Publish("s1", "xml", b"<quote/>"),
     PublishOnce("s1", "xml", b"<quote/>", bytes(range(16))),
     AcceptedBefore("s1", 9, 4),
+    Numbered("s1", 4, 9),
     Refused("s1", 4, "malformed", "mismatched tag", 1, 9),
     DictionaryTrained("B1", "s1", "text", b"dict"),
     TaxonomiesAnnounced(7, b"x\x9c"),
@@ -264,6 +266,7 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
             "role": st.sampled_from(["broker", "registration", "source", "subscriber", "client"]),
             "peer": st.text("abcXYZ019-._é:", min_size=1, max_size=30),
             "frame_bytes_max": st.integers(65_536, 2**40),
+            "publisher": st.text("abcXYZ019-~._é:", max_size=30),
         }
     if issubclass(cls, CarriedMessage):
         later = st.dictionaries(TEXT.map("of a later release: {}".format), st.integers(0, 9))
@@ -284,6 +287,11 @@ def frames_of(cls: type[Frame]) -> st.SearchStrategy[Frame]:
             st.tuples(st.integers(0, 2**32 - 1), st.integers(0, CLAIMED_SEQUENCE_MAX)), max_size=6
         )
         return columns.flatmap(lambda entries: _with_columns(cls, values, entries))
+    if cls is Hello:  # none but a source has a publisher
+        hellos = st.builds(cls, **values)
+        return hellos.map(
+            lambda said: said if said.role == "source" else replace(said, publisher="")
+        )
     return _with_lengths(cls, values)
 
 

@@ -18,6 +18,7 @@ from overlay.link.client_connection import (
     open_client,
 )
 from overlay.link.events import Flow
+from overlay.link.frame import FEATURES, PUBLISHERS
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
 from overlay.link.limits import LinkLimits
 from overlay.nodes import Address
@@ -207,11 +208,11 @@ async def test_publishing(tmp_path: Path) -> None:
                 await source.publish(payload, "xml") for payload in (b"<a/>", REFUSED, b"<b/>")
             ]
             assert numbers == [1, 2, 3]
-            assert await source.outcome(1) is None
-            refused = await source.outcome(2)
+            assert (await source.outcome(1)).said is None
+            refused = (await source.outcome(2)).said
             assert refused is not None
             assert (refused.number, refused.code) == (2, "malformed")
-            assert await source.outcome(3) is None
+            assert (await source.outcome(3)).said is None
             with pytest.raises(KeyError):
                 await source.outcome(3)
         assert core.taken == [b"<a/>", REFUSED, b"<b/>"]
@@ -290,7 +291,7 @@ async def test_a_source_that_starts_again_goes_on_with_the_next_number(tmp_path:
                 "127.0.0.1", network.ports["B"], role="source", identity="s1"
             ) as source:
                 assert await source.publish(b"<a/>", "xml") == expected
-                assert await source.outcome(expected) is None
+                assert (await source.outcome(expected)).said is None
             assert not source.connected, "who follows it would wait for nothing, for ever"
             await until(lambda: not core.links.connected("source/s1"))
         assert len(core.taken) == 3
@@ -311,6 +312,37 @@ async def test_a_second_process_of_the_same_source_replaces_the_first(tmp_path: 
             assert second.connected
 
 
+async def test_publishers_with_names_are_here_together(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    async with network.run("B"):
+        where = "127.0.0.1", network.ports["B"]
+        async with (
+            open_client(*where, role="source", identity="s1") as first,
+            open_client(*where, role="source", identity="s1", publisher="p") as second,
+            open_client(*where, role="source", identity="s1", publisher="p") as third,
+        ):
+            with trio.fail_after(SAFETY_SECONDS), pytest.raises(RemoteError, match="newer"):
+                await second.wait_lost()
+                await second.publish(b"<a/>", "xml")
+            assert first.connected and third.connected
+
+
+async def test_a_publisher_has_no_name_where_the_broker_knows_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later release of the broker takes it for the one that it was before."""
+    network = Network(tmp_path)
+    known = FEATURES - {PUBLISHERS}
+    monkeypatch.setattr("overlay.link.link_layer.FEATURES", known)
+    async with (
+        network.run("B"),
+        open_client(
+            *("127.0.0.1", network.ports["B"]), role="source", identity="s1", publisher="p"
+        ) as source,
+    ):
+        assert source._links.publisher == ""
+
+
 async def test_a_source_that_starts_again_is_told_what_became_of_its_messages(
     tmp_path: Path,
 ) -> None:
@@ -323,7 +355,7 @@ async def test_a_source_that_starts_again_is_told_what_became_of_its_messages(
             ) as source:
                 with trio.fail_after(SAFETY_SECONDS):
                     assert await source.publish(REFUSED, "xml") == expected
-                    refused = await source.outcome(expected)
+                    refused = (await source.outcome(expected)).said
                 assert refused is not None
                 assert refused.number == expected
                 await until(lambda: core.links.backlog_bytes("source/s1", Flow.MESSAGE, "s1") == 0)

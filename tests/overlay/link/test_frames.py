@@ -126,6 +126,7 @@ def test_vectors_encode_and_decode(vector: dict[str, Any]) -> None:
         "marks",
         "coming",
         "leaving",
+        "publishers",
     ):
         if isinstance(values.get(name), list):
             entries = values[name]
