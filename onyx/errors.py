@@ -47,7 +47,7 @@ ENDINGS: Mapping[str, tuple[int, int]] = {
         (EXIT_DATA, 415, "content-encoding media-type unknown-charset unknown-format"),
         (EXIT_DATA, 421, "wrong-host"),
         (EXIT_CONFIG, 422, "topology-refused"),
-        (EXIT_DATA, 429, "too-many too-many-profiles too-many-sources"),
+        (EXIT_DATA, 429, "too-many too-many-profiles too-many-publishers too-many-sources"),
         (EXIT_NO_INPUT, 500, "unreadable-input"),
         (EXIT_SOFTWARE, 500, "failed function-failed function-over-cost source-failed"),
         (EXIT_CANNOT_CREATE, 500, "unwritable-output"),

@@ -591,6 +591,7 @@ class LinkLayer:
             self.refuse(connection, "forgotten", "the state of this peer was deleted")
         journal = self._journals.pop(peer, None)
         self._changed.pop(peer, None)
+        self._refusals.pop(peer, None)
         if journal is not None:
             # Rows of this very call may already be on their way: keep the order.
             self._forgotten_rows += [*journal.rows(), *journal.forgotten()]

@@ -35,6 +35,7 @@ from overlay.link.tables import Row, Table
 from overlay.statistics import BrokerStatistics
 
 AWAY_MAX = 2_048
+LOOK_SECONDS = 60.0  # between two looks for those to forget
 
 
 class _ShiftRow(Row, frozen=True):
@@ -47,7 +48,7 @@ SHIFTS = Table("publisher", _ShiftRow)
 @dataclass(slots=True, eq=False)
 class Numbering:
     """``last``: the number of the last message that was taken; ``shifts`` by peer; ``away``: since
-    when those are away that may be forgotten, the longest first, 0.0 until the next tick."""
+    when those are away that may be forgotten, the longest first, 0.0 until the next look."""
 
     last: int = 0
     shifts: dict[str, int] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Publishers(Part):
         self._rows = context.rows
         self.take_limits(context.limits)
         self.sources: dict[str, Numbering] = {}
+        self._look_at = 0.0
 
     def take_limits(self, limits: Limits) -> None:
         self._most, self._age = limits.source_publishers_max, limits.publish_key_age_s
@@ -139,11 +141,14 @@ class Publishers(Part):
     def gone(self, arrival: Arrival) -> None:
         peer = arrival.peer
         if peer.startswith("source/") and _name(peer).startswith(RUN):
-            numbering = self._numbering(peer)
-            if peer in numbering.shifts:
+            numbering = self.sources.get(peer.split("/")[1])
+            if numbering is not None and peer in numbering.shifts:
                 numbering.away[peer] = 0.0
 
     def tick(self, now: float) -> None:
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
         for numbering in self.sources.values():
             many = len(numbering.away) - AWAY_MAX
             for place, (peer, since) in enumerate(list(numbering.away.items())):
