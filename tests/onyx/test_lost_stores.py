@@ -51,10 +51,10 @@ async def test_who_was_told_more_than_the_store_has_is_told_so(tmp_path: Path) -
             ) as told_user:
                 await anext(results)
             assert told_user.value.code == "store-lost"
-        # Who begins anew goes on with what there is.
+        # Who begins anew goes on with what there is, behind the number that a publisher has said.
         async with (
             DataSource(network.registration, source.id) as source,
             User(network.registration, "ada") as user,
         ):
-            assert (await source.publish(b"<n>again</n>")).number == 4
+            assert (await source.publish(b"<n>again</n>")).number == 8
             assert (await anext(user.results(profile.id))).results == [b"<n>again</n>"]
