@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -19,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onyx import DataSource, User, launch
 from onyx.broker.messages.message_latency import LATENCY_EVERY
+from onyx.gateway.gateway_metrics import METRICS as GATEWAY_METRICS
 from onyx.identity.authority import AUTHORITY_DAYS, LEAF_DAYS
 from onyx.registration_client import NetworkClient
 from onyx.telemetry.metrics import METRICS, Metrics
@@ -30,7 +32,8 @@ from overlay.statistics import NodeStatistics
 from overlay.topology import AdminOptions
 from tests.onyx.networks import small_topology
 
-RULES = Path(__file__).resolve().parents[3] / "docs" / "alerts.yml"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+RULES, BOARD = DOCS / "alerts.yml", DOCS / "grafana.json"
 SELDOM = {"onyx_epoch", "onyx_frames_refused"}
 """Only where there is a standby, a peer that errs."""
 
@@ -208,9 +211,19 @@ def test_the_alerts_are_what_prometheus_reads() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_alerts_are_about_metrics_that_there_are() -> None:
-    said = RULES.read_text()
+def queries_of_alerts() -> str:
+    return "\n".join(line for line in RULES.read_text().splitlines() if "expr:" in line)
+
+
+def queries_of_the_board() -> str:
+    panels = json.loads(BOARD.read_text())["panels"]
+    return "\n".join(each["expr"] for panel in panels for each in panel["targets"])
+
+
+@pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_the_board])
+def test_alerts_and_board_are_about_metrics_that_there_are(queries: Callable[[], str]) -> None:
     every = [row.metric for rows in METRICS.values() for row in rows]
+    every += [row.metric for row in GATEWAY_METRICS]
     known = {f"onyx_{metric.name}" + "_total" * metric.is_counter for metric in every}
     known |= {
         "onyx_ready",
@@ -220,12 +233,6 @@ def test_the_alerts_are_about_metrics_that_there_are() -> None:
             for e in ("bucket", "count", "sum")
         ),
     }
-    words = {
-        word
-        for line in said.splitlines()
-        if "expr:" in line
-        for word in line.replace("(", " ").replace("{", " ").replace("[", " ").split()
-        if word.startswith("onyx_")
-    }
+    words = set(re.findall(r"\bonyx_\w+", queries()))
     assert words
     assert words <= known
