@@ -960,7 +960,7 @@ def status_of(told: NodeStatistics | RequestFailed | None) -> NodeStatus:
     if isinstance(told, RequestFailed):
         return NodeStatus(state="unreadable", why=told.reason)
     status = NodeStatus(
-        state="here",
+        state="up",
         waiting_bytes=told.links.backlog_bytes,
         longest_turn_ms=told.node.longest_turn_ms,
         dead_letters=told.dead.kept,

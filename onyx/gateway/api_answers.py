@@ -144,7 +144,7 @@ class BacktestsShown(Answer, frozen=True):
 class NodeStatus(Answer, frozen=True, kw_only=True):
     """A process in a few figures; ``why`` they cannot be read."""
 
-    state: Literal["here", "away", "unreadable"]
+    state: Literal["up", "away", "unreadable"]
     why: str | UnsetType = UNSET
     waiting_bytes: int | UnsetType = UNSET
     longest_turn_ms: float | UnsetType = UNSET

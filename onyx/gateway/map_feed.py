@@ -58,7 +58,7 @@ class Layout:
 # for each link and broker, however long that is.
 
 
-AWAY, HERE = "away", "here"
+AWAY, UP = "away", "up"
 
 
 class Changes:
@@ -118,7 +118,7 @@ class OverlayMap:
     def apply(self, broker: str, figures: Figures) -> None:
         """Where the counters of a broker stand; what is counted once is counted from the last."""
         place, last = self._places[broker], self._told.get(broker)
-        self._told[broker], self._states[broker] = figures, HERE
+        self._told[broker], self._states[broker] = figures, UP
         for other, now in figures.links.items():
             known = self._links.get((broker, other))
             before = None if last is None else last.links.get(other)

@@ -35,7 +35,7 @@ function takeTick(tick) {
   }
   for (const [at, state, profiles, published, delivered, refused, waiting] of tick.brokers) {
     const broker = brokers[at];
-    if (broker.state === "here") {
+    if (broker.state === "up") {
       rates.count(published - broker.published, delivered - broker.delivered, now);
       if (published > broker.published || delivered > broker.delivered) broker.lit = now;
     }
@@ -85,7 +85,7 @@ function drawLinks(now) {
   for (const link of links) {
     const heat = link.lit ? Math.max(0, 1 - (now - link.lit) / LIT_MS) : 0;
     isActive ||= heat > 0;
-    const isKnown = link.a.state === "here" && link.b.state === "here", waits = link.waiting[0] + link.waiting[1];
+    const isKnown = link.a.state === "up" && link.b.state === "up", waits = link.waiting[0] + link.waiting[1];
     context.setLineDash(isKnown && !link.isUp ? [4, 5] : []);
     context.beginPath(); context.moveTo(atX(link.a.x), atY(link.a.y)); context.lineTo(atX(link.b.x), atY(link.b.y));
     context.strokeStyle = isKnown && !link.isUp ? colours.bad : waits > 65536 ? colours.warn : colours.edge;
@@ -131,25 +131,25 @@ function drawBrokers(now) {
   const isCard = view.scale >= CARD_SCALE, isNamed = view.scale >= NAME_SCALE;
   const grown = Math.min(1.35, view.scale), w = CARD[0] * grown, h = CARD[1] * grown;
   context.textAlign = "center"; context.textBaseline = "middle";
-  for (const broker of brokers) {
+  for (const broker of [...brokers].sort((one, other) => (other.state === "up") - (one.state === "up"))) { // the absent on top
     const x = atX(broker.x), y = atY(broker.y);
     if (x < -80 || y < -50 || x > canvas.clientWidth + 80 || y > canvas.clientHeight + 50) continue;
-    const heat = broker.lit ? Math.max(0, 1 - (now - broker.lit) / LIT_MS) : 0, isHere = broker.state === "here";
+    const heat = broker.lit ? Math.max(0, 1 - (now - broker.lit) / LIT_MS) : 0, isUp = broker.state === "up";
     glows ||= heat > 0;
     context.beginPath();
     if (isCard) context.roundRect(x - w / 2, y - h / 2, w, h, 9);
-    else context.arc(x, y, Math.max(2.5, 7 * view.scale) + (broker === hovered ? 2 : 0), 0, 7);
-    context.fillStyle = isCard ? colours.card : isHere ? colours.soft : colours.line; context.fill();
+    else context.arc(x, y, Math.max(isUp ? 2.5 : 5, (isUp ? 7 : 9) * view.scale) + (broker === hovered ? 3 : 0), 0, 7);
+    context.fillStyle = !isUp ? colours.bad : isCard ? colours.card : colours.soft; context.fill();
     if (heat) { context.globalAlpha = heat; context.fillStyle = isCard ? colours.glow : colours.accent; context.fill(); context.globalAlpha = 1; }
     if (isCard) {
-      context.strokeStyle = heat ? colours.accent : isHere ? colours.soft : colours.bad;
-      context.lineWidth = broker === hovered ? 2.2 : 1.2; context.setLineDash(isHere ? [] : [4, 4]); context.stroke(); context.setLineDash([]);
-      context.fillStyle = colours.ink; context.font = `600 ${13 * Math.min(1.15, grown)}px system-ui, sans-serif`;
+      context.strokeStyle = !isUp ? colours.bad : heat || broker === hovered ? colours.accent : colours.soft;
+      context.lineWidth = broker === hovered ? 2.2 : 1.2; context.stroke();
+      context.fillStyle = isUp ? colours.ink : colours.paper; context.font = `600 ${13 * Math.min(1.15, grown)}px system-ui, sans-serif`;
       context.fillText(broker.id, x, y - (broker.label ? 7 : 0) * grown, w - 10);
-      context.fillStyle = colours.soft; context.font = `${11 * Math.min(1.15, grown)}px system-ui, sans-serif`;
+      context.fillStyle = isUp ? colours.soft : colours.paper; context.font = `${11 * Math.min(1.15, grown)}px system-ui, sans-serif`;
       if (broker.label) context.fillText(broker.label, x, y + 9 * grown, w - 10);
-    } else if (isNamed) {
-      context.fillStyle = colours.soft; context.font = "10px system-ui, sans-serif"; context.fillText(broker.id, x, y + 13);
+    } else if (isNamed || !isUp || broker === hovered) {
+      context.fillStyle = isUp ? colours.soft : colours.bad; context.font = "10px system-ui, sans-serif"; context.fillText(broker.id, x, y + 15);
     }
   }
   return glows;
@@ -177,7 +177,7 @@ function under(x, y) {
 function said(what) {
   if (what.a) return `${what.a.id} – ${what.b.id}\n${what.format || "nothing is known of it"}${what.waiting[0] + what.waiting[1] ? `\n${bytes(what.waiting[0] + what.waiting[1])} waiting` : ""}`;
   const label = what.label ? ` ${what.label}` : "";
-  return `${what.id}${label}\n${what.state === "here" ? `${what.profiles.toLocaleString("en")} profiles, ${what.delivered.toLocaleString("en")} delivered${what.waiting ? `\n${bytes(what.waiting)} waiting for users` : ""}` : "does not answer"}`;
+  return `${what.id}${label}\n${what.state === "up" ? `${what.profiles.toLocaleString("en")} profiles, ${what.delivered.toLocaleString("en")} delivered${what.waiting ? `\n${bytes(what.waiting)} waiting for users` : ""}` : "does not answer"}`;
 }
 
 function bytes(number) {
@@ -207,6 +207,18 @@ canvas.addEventListener("pointerup", (event) => {
 });
 canvas.addEventListener("pointerleave", () => { hovered = null; tip.hidden = true; show(); });
 canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY); }, { passive: false });
+$("find").addEventListener("input", ({ target }) => {
+  const wanted = target.value.trim().toLowerCase(), has = (b) => [b.id, b.label].map((text) => text.toLowerCase());
+  const found = wanted && (brokers.find((b) => has(b).includes(wanted)) ?? brokers.find((b) => has(b).some((text) => text.includes(wanted))));
+  hovered = found || null; tip.hidden = !found;
+  if (found) {
+    const scale = Math.max(view.scale, 1);
+    view = { scale, x: canvas.clientWidth / 2 - scale * found.x, y: canvas.clientHeight / 2 - scale * found.y, isOwn: true };
+    tip.textContent = said(found); tip.style.left = `${canvas.clientWidth / 2 + 60}px`; tip.style.top = `${canvas.clientHeight / 2}px`;
+  } else if (wanted) { tip.hidden = false; tip.textContent = `no broker has “${wanted}” in its name`; tip.style.left = "1rem"; tip.style.top = "3.5rem"; }
+  show();
+});
+$("find").addEventListener("keydown", ({ key }) => { if (key === "Enter" && hovered?.id) location.href = `/brokers/${encodeURIComponent(hovered.id)}`; });
 $("closer").addEventListener("click", () => zoom(1.4));
 $("farther").addEventListener("click", () => zoom(1 / 1.4));
 $("fit").addEventListener("click", () => { view.isOwn = false; fit(); show(); });
@@ -216,9 +228,9 @@ for (const [target, kind] of [[window, "theme"], [matchMedia("(prefers-color-sch
 
 function showFigures() {
   const now = performance.now(), sum = (name) => brokers.reduce((total, b) => total + b[name], 0);
-  const here = brokers.filter((b) => b.state === "here").length;
+  const up = brokers.filter((b) => b.state === "up").length;
   const waiting = sum("waiting") + links.reduce((total, l) => total + l.waiting[0] + l.waiting[1], 0);
-  const shown = { here: `${here} of ${brokers.length}`, profiles: sum("profiles").toLocaleString("en"), backlog: bytes(waiting), ...rates.shown(now) };
+  const shown = { up: `${up} of ${brokers.length}`, profiles: sum("profiles").toLocaleString("en"), backlog: bytes(waiting), ...rates.shown(now) };
   for (const [id, text] of Object.entries(shown)) if ($(id).textContent !== text) $(id).textContent = text;
   $("spark").firstElementChild.setAttribute("d", rates.path(now));
   const busy = rates.busiest(now, 8).map(([link, rate]) => {

@@ -357,7 +357,7 @@ def test_whoever_shows_a_token_is_its_holder(
 def test_the_network_is_shown_in_figures(client: Client) -> None:
     nodes = client.ask("GET", "/v1/status").said["nodes"]
     assert set(nodes) == {"registration", "B1", "B2", "B3"}
-    assert {said["state"] for said in nodes.values()} == {"here"}
+    assert {said["state"] for said in nodes.values()} == {"up"}
 
 
 def test_a_source_is_registered_once_by_its_key(client: Client) -> None:

@@ -70,7 +70,7 @@ def test_typescript_end_to_end(client: Client, tmp_path: Path) -> None:
         "number": said["number"],
         "matched": True,
         "attempts": 5,
-        "states": ["here"] * 4,
+        "states": ["up"] * 4,
         "silent": [],
         "code": "syntax",
     }

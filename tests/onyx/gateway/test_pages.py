@@ -113,7 +113,7 @@ def test_a_message_lights_the_map_and_arrives(
     profile = added.said["id"]
     assert added.said["host"] == "B3"
     page = watched.open("/")
-    page.locator("#here", has_text="3 of 3").wait_for()
+    page.locator("#up", has_text="3 of 3").wait_for()
     assert lit_points(page) == 0
     client.publish(source, "<lights>on</lights>")
     for link in ("B1-B2", "B2-B3"):
