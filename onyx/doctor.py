@@ -1,6 +1,6 @@
 """Doctor: faults of a network and their remedies, by facts that were gathered.
 
-Each check looks at the facts and yields findings; none asks anybody anything (onyx/cli/doctor.py
+Each check looks at the facts and yields findings; none asks anybody anything (onyx/doctor_facts.py
 gathers the facts).  The checks of a machine, which need no process that answers, are
 onyx/machine_checks.py.
 """

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, TypeVar
 
 import trio
 
-from onyx.errors import RequestFailed, UserError
+from onyx.errors import NetworkUnreachable, RequestFailed, UserError
 from onyx.network_view import DEAREST_MAX, Answer, NetworkView, decoded, view_of
 from onyx.registration_client import NetworkClient, RegistrationClient
 from overlay import verbs
 from overlay.statistics import BrokerStatistics
+
+T = TypeVar("T")
 
 COLLECTIONS = ("links.journals", "data.sources", "data.source_bytes")
 """Of which a summary has the first; the rest is asked for page by page."""
@@ -43,6 +45,34 @@ async def watch_network(
             pairs = {broker: watches[broker].pair(now) for broker in said.brokers}
             take(view_of(pairs, said.down, refused))
             await trio.sleep(seconds)
+
+
+async def ask_brokers(
+    brokers: Mapping[str, str],
+    ask: Callable[[NetworkClient], Awaitable[T]],
+    but: Collection[str] = (),
+    seconds: float = float("inf"),
+    silent: type[UserError] = NetworkUnreachable,
+    why: dict[str, UserError] | None = None,
+) -> dict[str, T | None]:
+    """What each answers, all asked at the same time, ``but`` those that do not run; None of one
+    that does not answer, within ``seconds`` or but for a ``silent`` error, and ``why``."""
+    found: dict[str, T | None] = dict.fromkeys(brokers)
+    reasons = {} if why is None else why
+
+    async def hear(broker: str, address: str) -> None:
+        try:
+            with trio.move_on_after(seconds):
+                async with NetworkClient(address) as client:
+                    found[broker] = await ask(client)
+        except silent as error:
+            reasons[broker] = error
+
+    async with trio.open_nursery() as nursery:
+        for broker, address in brokers.items():
+            if broker not in but:
+                nursery.start_soon(hear, broker, address)
+    return found
 
 
 async def whole(client: NetworkClient, said: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-import trio
 from msgspec import UnsetType
 
 from onyx.cli.network_option import add_client_arguments, registration_address
@@ -33,8 +32,7 @@ from onyx.cli.verb import (
     field_of,
     location,
 )
-from onyx.errors import NetworkUnreachable, UserError
-from onyx.registration_client import NetworkClient, RegistrationClient
+from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import Answer, Listing, Moment
 from overlay.settings import Settings
@@ -128,34 +126,6 @@ async def ask_all(arguments: argparse.Namespace, wanted: verbs.Asked) -> list[An
     """All entries of a list."""
     async with network(arguments) as registration:
         return await registration.listed(wanted)
-
-
-async def ask_brokers(
-    brokers: Mapping[str, str],
-    ask: Callable[[NetworkClient], Awaitable[T]],
-    but: Collection[str] = (),
-    seconds: float = float("inf"),
-    silent: type[UserError] = NetworkUnreachable,
-    why: dict[str, UserError] | None = None,
-) -> dict[str, T | None]:
-    """What each answers, all asked at the same time, ``but`` those that do not run; None of one
-    that does not answer, within ``seconds`` or but for a ``silent`` error, and ``why``."""
-    found: dict[str, T | None] = dict.fromkeys(brokers)
-    reasons = {} if why is None else why
-
-    async def hear(broker: str, address: str) -> None:
-        try:
-            with trio.move_on_after(seconds):
-                async with NetworkClient(address) as client:
-                    found[broker] = await ask(client)
-        except silent as error:
-            reasons[broker] = error
-
-    async with trio.open_nursery() as nursery:
-        for broker, address in brokers.items():
-            if broker not in but:
-                nursery.start_soon(hear, broker, address)
-    return found
 
 
 async def _run(told: Told, arguments: argparse.Namespace) -> None:

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from onyx.cli.asking import Told, add_commands, ask_brokers, moment, network
+from onyx.cli.asking import Told, add_commands, moment, network
 from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
 from onyx.cli.values import tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK, EXIT_STORE, EXIT_UNAVAILABLE, RequestFailed, file_errors
+from onyx.network_looks import ask_brokers
 from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import AuditEntry, AuditMark

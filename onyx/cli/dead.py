@@ -6,12 +6,13 @@ import argparse
 from functools import partial
 from typing import Any
 
-from onyx.cli.asking import add_command, ask_brokers, asked, moment, network
+from onyx.cli.asking import add_command, asked, moment, network
 from onyx.cli.network_option import NETWORK_HELP, registration_address
 from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import Subparsers, add_noun
 from onyx.data_source import DataSource
 from onyx.errors import EXIT_DATA, EXIT_OK, EXIT_UNAVAILABLE, RequestFailed
+from onyx.network_looks import ask_brokers
 from onyx.registration_client import NetworkClient
 from overlay import verbs
 from overlay.answers import Letter, LetterReplayed

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import astuple
 
-from onyx.cli.asking import ask_brokers, network
+from onyx.cli.asking import network
 from onyx.cli.network_option import NETWORK_HELP, add_network_arguments
 from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import check_known, counted, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.drawing import bandwidth_text
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, RequestFailed, UserError
+from onyx.network_looks import ask_brokers
 from onyx.network_view import certificate_ends, read_statistics
 from onyx.registration_client import NetworkClient, Result
 from overlay import verbs

@@ -19,10 +19,11 @@ import pytest
 from msgspec import structs
 
 from onyx import launch, machine_checks
-from onyx.cli.doctor import EXIT_FOUND, gather, said, why_unread, write_bundle
+from onyx.cli.doctor import EXIT_FOUND, said, write_bundle
 from onyx.cli.json_lines import decode_line
 from onyx.cli.main import main
 from onyx.doctor import RENEW, DoctorFinding, Facts, Process, Severity, examine, silence
+from onyx.doctor_facts import gather, why_unread
 from onyx.machine_checks import Machine, examine_machine
 from onyx.release import version
 from overlay.link.validity import DAY

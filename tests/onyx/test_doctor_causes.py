@@ -21,11 +21,10 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from onyx import launch
-from onyx.cli import doctor
-from onyx.cli.doctor import gather
+from onyx import doctor_facts, launch
 from onyx.data_directory import DataDirectory, holder_of
 from onyx.doctor import DoctorFinding, examine
+from onyx.doctor_facts import gather
 from onyx.errors import NetworkUnreachable, NotAuthenticated, RequestFailed, UserError
 from onyx.identity.authority import Authority, account
 from onyx.identity.known_networks import use_credentials
@@ -104,7 +103,7 @@ class Broken:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         self.stack.callback(listening.shutdown, socket.SHUT_RDWR)
-        self.patch.setattr(doctor, "LOOK_SECONDS", SAFETY_SECONDS)
+        self.patch.setattr(doctor_facts, "LOOK_SECONDS", SAFETY_SECONDS)
 
     def limits(self, **more: int) -> None:
         self.topology = replace(self.topology, limits=replace(self.topology.limits, **more))
@@ -311,21 +310,21 @@ def no_way(it: Broken) -> None:
     def dropped(*_: object) -> socket.socket:
         raise TimeoutError
 
-    it.patch.setattr("onyx.cli.doctor.socket.create_connection", dropped)
+    it.patch.setattr("onyx.doctor_facts.socket.create_connection", dropped)
 
 
 def no_route(it: Broken) -> None:
     def unreachable(*_: object) -> socket.socket:
         raise OSError(errno.EHOSTUNREACH, os.strerror(errno.EHOSTUNREACH))
 
-    it.patch.setattr("onyx.cli.doctor.socket.create_connection", unreachable)
+    it.patch.setattr("onyx.doctor_facts.socket.create_connection", unreachable)
 
 
 def no_such_host(it: Broken) -> None:
     def unknown(*_: object) -> socket.socket:
         raise socket.gaierror
 
-    it.patch.setattr("onyx.cli.doctor.socket.create_connection", unknown)
+    it.patch.setattr("onyx.doctor_facts.socket.create_connection", unknown)
 
 
 SILENT = [
@@ -348,10 +347,12 @@ async def test_why_a_process_is_silent(
     broken: Broken, breaks: Callable[[Broken], None], what: str, remedy: str
 ) -> None:
     """The registration service, and after it each broker: by itself, of which nobody else tells."""
-    broken.patch.setattr(doctor, "LOOK_SECONDS", 0.1)  # nobody says anything, but for ``answer``
+    broken.patch.setattr(
+        doctor_facts, "LOOK_SECONDS", 0.1
+    )  # nobody says anything, but for ``answer``
     breaks(broken)
     registration = broken.topology.where("registration")
-    why = await doctor.why_silent(registration, None, broken.topology, "registration")
+    why = await doctor_facts.why_silent(registration, None, broken.topology, "registration")
     assert what in why.what
     assert remedy in why.remedy
 
@@ -370,15 +371,15 @@ REFUSED = [
 @pytest.mark.parametrize(("error", "remedy"), REFUSED)
 async def test_a_process_that_refuses_has_said_why(error: UserError, remedy: str) -> None:
     """No port is looked at."""
-    why = await doctor.why_silent("10.0.0.7:7200", error, None, "B1")
+    why = await doctor_facts.why_silent("10.0.0.7:7200", error, None, "B1")
     assert why.what in str(error)
     assert remedy in why.remedy
 
 
 async def test_a_doctor_goes_on_without_the_registration_service(broken: Broken) -> None:
     """To brokers and this machine; a process that runs has its own ports, and is not at fault."""
-    broken.patch.setattr(doctor, "ANSWER_SECONDS", 0.1)  # nobody answers
-    broken.patch.setattr(doctor, "LOOK_SECONDS", 0.1)  # from this machine to itself
+    broken.patch.setattr(doctor_facts, "ANSWER_SECONDS", 0.1)  # nobody answers
+    broken.patch.setattr(doctor_facts, "LOOK_SECONDS", 0.1)  # from this machine to itself
     broken.hold("B1")
     broken.listen("B1")
     store_of_b1_without_head(broken)
@@ -399,7 +400,7 @@ async def test_a_network_of_processes_one_fault_after_the_other(
 ) -> None:
     """A slow process may not answer in time, so each is looked at until its cause is named."""
     topology = small_topology(tmp_path / "data", 2)
-    monkeypatch.setattr(doctor, "LOOK_SECONDS", 0.1)  # a process that is stopped says nothing
+    monkeypatch.setattr(doctor_facts, "LOOK_SECONDS", 0.1)  # a process that is stopped says nothing
     stranger = Authority.make(tmp_path / "other", "small").keep(account())
     with trio.fail_after(SAFETY_SECONDS):
         async with launch(topology, write_line=lambda line: None) as network:

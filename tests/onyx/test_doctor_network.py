@@ -12,8 +12,9 @@ import trio
 from msgspec.structs import replace
 
 from onyx import DataSource, User, doctor, launch
-from onyx.cli.doctor import gather, write_bundle
+from onyx.cli.doctor import write_bundle
 from onyx.doctor import DoctorFinding, Facts, examine
+from onyx.doctor_facts import gather
 from onyx.release import DISTRIBUTION
 from overlay.topology import load_topology
 from tests.hanging import SAFETY_SECONDS
