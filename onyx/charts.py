@@ -42,10 +42,19 @@ class Curve:
     dashed: bool = False
 
 
-def curves_svg(title: str, x_label: str, y_label: str, curves: Sequence[Curve]) -> str:
-    """Curves over one pair of axes that start at 0."""
+def curves_svg(
+    title: str,
+    x_label: str,
+    y_label: str,
+    curves: Sequence[Curve],
+    *,
+    is_bare: bool = False,
+    x_max: float = 1.0,
+) -> str:
+    """Curves over one pair of axes that start at 0; ``is_bare``: without points and style, for a
+    page that has it."""
     plane = _Plane(
-        max((x for curve in curves for x, _ in curve.points), default=1.0),
+        max((x for curve in curves for x, _ in curve.points), default=x_max),
         max((y for curve in curves for _, y in curve.points), default=1.0),
     )
     parts = [*_frame(title, x_label, y_label), *plane.grid(x_ticks=True)]
@@ -54,12 +63,16 @@ def curves_svg(title: str, x_label: str, y_label: str, curves: Sequence[Curve]) 
         points = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in curve.points)
         dashes = ' stroke-dasharray="6 4"' if curve.dashed else ""
         parts.append(f'<polyline class="curve" stroke="{colour}"{dashes} points="{points}"/>')
-        parts += [
-            f'<circle cx="{plane.x(x):.1f}" cy="{plane.y(y):.1f}" r="2.6" fill="{colour}"/>'
-            for x, y in curve.points
-        ]
+        parts += (
+            []
+            if is_bare
+            else [
+                f'<circle cx="{plane.x(x):.1f}" cy="{plane.y(y):.1f}" r="2.6" fill="{colour}"/>'
+                for x, y in curve.points
+            ]
+        )
     parts += _legend(curves)
-    return _document(parts)
+    return _document(parts, title, is_bare=is_bare)
 
 
 def columns_svg(title: str, x_label: str, y_label: str, values: Sequence[float]) -> str:
@@ -78,7 +91,7 @@ def columns_svg(title: str, x_label: str, y_label: str, values: Sequence[float])
         parts.append(
             f'<line class="mean" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{mean:.1f}" y2="{mean:.1f}"/>'
         )
-    return _document(parts)
+    return _document(parts, title)
 
 
 class _Plane:
@@ -138,12 +151,11 @@ def _frame(title: str, x_label: str, y_label: str) -> Iterator[str]:
 
 def _legend(curves: Sequence[Curve]) -> Iterator[str]:
     x = float(LEFT)
-    for curve in curves:
-        if not curve.dashed:
-            colour = _colour(curve, curves)
-            yield f'<rect x="{x}" y="36" width="12" height="4" rx="2" fill="{colour}"/>'
-            yield f'<text class="label" x="{x + 17}" y="42">{escape(curve.name)}</text>'
-            x += 36 + 6.6 * len(curve.name)
+    for curve in {curve.name: curve for curve in curves if not curve.dashed}.values():
+        colour = _colour(curve, curves)
+        yield f'<rect x="{x}" y="36" width="12" height="4" rx="2" fill="{colour}"/>'
+        yield f'<text class="label" x="{x + 17}" y="42">{escape(curve.name)}</text>'
+        x += 36 + 6.6 * len(curve.name)
 
 
 def _colour(curve: Curve, curves: Sequence[Curve]) -> str:
@@ -151,9 +163,10 @@ def _colour(curve: Curve, curves: Sequence[Curve]) -> str:
     return COLOURS[names.index(curve.name) % len(COLOURS)]
 
 
-def _document(parts: Sequence[str]) -> str:
-    body = "\n".join(parts)
+def _document(parts: Sequence[str], title: str, *, is_bare: bool = False) -> str:
+    body, style = "\n".join(parts), "" if is_bare else f"<style>{STYLE}</style>\n"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'width="{WIDTH}" height="{HEIGHT}">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+        f'width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{escape(title)}">\n'
+        f"{style}{body}\n</svg>\n"
     )

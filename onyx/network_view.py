@@ -122,12 +122,14 @@ NOTHING = (0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0)  # of a broker that does not a
 
 @dataclass(frozen=True, slots=True)
 class NetworkView:
-    """Backlogs are in the rows of links and brokers."""
+    """Backlogs are in the rows of links and brokers.  ``latency_s``: of brokers that have
+    measured it, (seconds in all from root brokers to mailboxes, of how many deliveries)."""
 
     brokers: list[TopBroker] = field(default_factory=list)
     links: list[TopLink] = field(default_factory=list)
     sources: list[TopSource] = field(default_factory=list)
     profiles: list[TopProfile] = field(default_factory=list)
+    latency_s: dict[str, tuple[float, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,9 @@ def view_of(
             return round(max(0, count - (former or 0)) / seconds, 1)
 
         view.brokers.append(_broker_row(broker, of, was, rate, seconds))
+        end, began = of.data.end_to_end, was.data.end_to_end
+        if end.count > began.count:
+            view.latency_s[broker] = (end.seconds - began.seconds, end.count - began.count)
         view.links.extend(_link_rows(broker, of, was, rate))
         sizes, former = of.data.source_bytes, was.data.source_bytes
         for source, count in of.data.sources.items():

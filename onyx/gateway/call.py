@@ -11,6 +11,7 @@ import msgspec
 from starlette.requests import Request
 
 from onyx.errors import RequestFailed
+from onyx.gateway.history import History
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
 from onyx.gateway.refusals import bad_argument
@@ -36,6 +37,7 @@ class Gateway:
     trials: Trials
     feed: MapFeed
     traffic: Traffic
+    history: History = field(default_factory=History)
 
     @asynccontextmanager
     async def session_of(self, request: Request) -> AsyncIterator[Session]:

@@ -37,6 +37,7 @@ from onyx.beside import heed, tell_ready
 from onyx.errors import EXIT_OK, RequestFailed, UserError, ending, exit_code_of, leaves
 from onyx.gateway.api import OPERATIONS, Operation, letters_found, status_of, traced
 from onyx.gateway.call import Call, Gateway
+from onyx.gateway.history import History
 from onyx.gateway.http_door import HttpRequest, serve
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
@@ -342,7 +343,7 @@ Page: TypeAlias = tuple[str, Callable[[Call], Awaitable[Context]]]
 
 async def show_map(call: Call) -> Context:
     topology, _ = await _topology(call)
-    return {"topology": topology}
+    return {"topology": topology, "charts": call.gateway.history.charts("network")}
 
 
 async def show_brokers(call: Call) -> Context:
@@ -380,7 +381,9 @@ async def show_broker(call: Call) -> Context:
             }
         )
     node = topology.broker(name)
-    return {"broker": node, "status": status_of(told).shown(), "links": links, "said": told}
+    charts = call.gateway.history.charts("broker", name)
+    status = status_of(told).shown()
+    return {"broker": node, "status": status, "links": links, "said": told, "charts": charts}
 
 
 async def show_link(call: Call) -> Context:
@@ -405,7 +408,13 @@ async def show_sources(call: Call) -> Context:
 
 
 async def show_source(call: Call) -> Context:
-    return {"source": await call.session.client.source(call.path["source"])}
+    source = await call.session.client.source(call.path["source"])
+    seen = call.session.operates or source.owner == call.session.principal
+    history = call.gateway.history
+    return {
+        "source": source,
+        "charts": history.charts("source", source.id, source.rate) if seen else None,
+    }
 
 
 async def show_profiles(call: Call) -> Context:
@@ -420,7 +429,11 @@ async def show_profiles(call: Call) -> Context:
 
 async def show_profile(call: Call) -> Context:
     profile = await call.session.client.profile(call.path["profile"])
-    return {"profile": profile, "when_full": WHEN_FULL}
+    history = call.gateway.history
+    if (host := (await call.session.client.brokers()).get(profile.host)) is not None:
+        history.look_at(profile.id, host)
+    charts = history.charts("profile", profile.id)
+    return {"profile": profile, "when_full": WHEN_FULL, "charts": charts}
 
 
 async def show_playground(call: Call) -> Context:
@@ -746,7 +759,9 @@ async def run_gateway(
                 nursery.start_soon(_watch, registration, options.tls_certificate, traffic)
             nursery.start_soon(keep_shown_renewed, registration)
             log.info("starts", extra=who())
-            app = application(Gateway(options, sessions, trials, feed, traffic))
+            history = History()
+            nursery.start_soon(history.watch, registration)
+            app = application(Gateway(options, sessions, trials, feed, traffic, history))
             await nursery.start(serve, app, options, listener)
             ready()
             await trio.sleep_forever()
