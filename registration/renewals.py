@@ -10,9 +10,8 @@ answer is kept for a while, so that a request that comes twice makes one certifi
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from overlay import answers, verbs
 from overlay.link.core_context import CoreContext
@@ -21,30 +20,12 @@ from overlay.link.frames import Request
 from overlay.link.part import Hearer, Part, hears
 from overlay.link.principal import Principal
 from overlay.link.request_server import RequestRefused, Verb
-from overlay.link.validity import Certificate, minute
+from overlay.link.validity import minute
+from registration.renewal_questions import RenewalWanted, Renewed
 
 AGAIN_SECONDS = 600.0  # between two certificates of a principal
 AT_ONCE_MAX = 16
 KEY = "renewal/"
-
-
-@dataclass(frozen=True, slots=True)
-class RenewalWanted:
-    """For whoever has ``shown`` a certificate; ``request``: in DER."""
-
-    shown: Certificate
-    request: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Renewed:
-    """``certificates``: its own and the authority's, in PEM; "" where it ``failed``, and why."""
-
-    certificates: str = ""
-    failed: str = ""
-
-
-Sign: TypeAlias = Callable[[RenewalWanted], Awaitable[Renewed]]
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ from overlay.topology import Topology
 from registration.plan_questions import PlanFailed, PlanMade
 from registration.planner_desk import PlannerDesk, what_it_lacks
 from registration.registration_core import RegistrationCore
-from registration.renewals import RenewalWanted, Renewed, Sign
+from registration.renewal_questions import RenewalWanted, Renewed, Sign
 
 log = logging.getLogger("onyx.registration")
 

@@ -16,7 +16,7 @@ import trio
 
 from onyx.errors import NotAuthenticated
 from overlay.link.validity import Certificate
-from registration.renewals import RenewalWanted, Renewed
+from registration.renewal_questions import RenewalWanted, Renewed
 
 SIGN_SECONDS = 60.0
 

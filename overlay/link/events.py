@@ -301,7 +301,7 @@ class AskEvaluation:
 @dataclass(frozen=True, slots=True)
 class AskDesk:
     """Have the desk of the service ask a process of its own, and say DeskAnswered; what is asked is
-    between the core and the desk (registration/plan_questions.py, renewals.py)."""
+    between the core and the desk (registration/plan_questions.py, renewal_questions.py)."""
 
     key: str
     question: object

@@ -15,7 +15,8 @@ from overlay.link.frames import Response
 from overlay.link.principal import Principal
 from overlay.link.validity import DAY, Certificate
 from registration.registration_core import RegistrationCore
-from registration.renewals import AGAIN_SECONDS, AT_ONCE_MAX, RenewalWanted, Renewed
+from registration.renewal_questions import RenewalWanted, Renewed
+from registration.renewals import AGAIN_SECONDS, AT_ONCE_MAX
 from tests.beside import Peer
 from tests.registration.test_registration_core import Setting, refused
 
