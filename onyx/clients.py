@@ -63,6 +63,7 @@ from onyx.registration_client import (
     addresses_of,
     open_connection,
 )
+from onyx.renewal import keep_shown_renewed
 from onyx.results import MOVED, Results
 from overlay import verbs
 from overlay.answers import Location, Position, ProfileInfo, Waiting
@@ -107,6 +108,7 @@ class User:
     def __init__(self, registration: Where, name: str = "") -> None:
         """``name`` goes with the profiles that are added here."""
         self.name = name
+        self._where = registration
         self._registration = RegistrationClient(registration, called="User")
         self._stack = AsyncExitStack()
         self._hosts: dict[str, NetworkClient] = {}
@@ -122,6 +124,7 @@ class User:
             self._tasks = await stack.enter_async_context(
                 background_tasks(anyio.create_task_group())
             )
+            self._tasks.start_soon(keep_shown_renewed, self._where)
             self._stack = stack.pop_all()
         return self
 

@@ -33,6 +33,7 @@ from onyx.registration_client import (
     open_connection,
     refusals,
 )
+from onyx.renewal import keep_shown_renewed
 from onyx.results import LOST_SECONDS
 from overlay.answers import SourceInfo
 from overlay.link.client_connection import ClientConnection, RemoteError
@@ -186,6 +187,7 @@ class DataSource:
             )
             tasks = await stack.enter_async_context(background_tasks(anyio.create_task_group()))
             tasks.start_soon(self._follow, self._connection)
+            tasks.start_soon(keep_shown_renewed, self._registration)
             stack.push_async_exit(self._say_farewell)
             await self._resume()
             self._stack = stack.pop_all()

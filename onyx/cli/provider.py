@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from formats.errors import Fault
+from onyx.cli.network_option import add_network_choice
 from onyx.cli.provider_serve import TAKES, run_serve
 from onyx.cli.spark_options import add_spark_arguments, open_spark
 from onyx.cli.values import check_known, counted, print_json, read_text, say, table
@@ -77,6 +78,9 @@ def add_parser(subparsers: Subparsers) -> None:
         parser = add_verb(subverbs, name, summary, run, {**takes, **JSON})
         if run in (run_measure, run_serve):
             add_spark_arguments(parser)
+        if run is run_serve:
+            title = "network, whose registration service renews the certificate"
+            add_network_choice(parser.add_argument_group(title))
 
 
 @contextmanager

@@ -7,13 +7,18 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import trio
+
+from onyx.cli.network_option import registration_address
 from onyx.cli.values import tell_of
 from onyx.cli.verb import Takes
 from onyx.errors import NotAuthenticated, UsageError
 from onyx.identity.known_networks import is_loopback
+from overlay.link.credentials import Credentials
 from registration.queries.providers import CycleProvider, Market
 from registration.queries.refusals import did_you_mean
 
@@ -36,8 +41,8 @@ def run_serve(arguments: argparse.Namespace) -> None:
     from onyx.queries.provider_process import (  # noqa: PLC0415
         CycleService,
         Peers,
+        Serving,
         plug_in,
-        serving,
     )
     from onyx.queries.signatures import Gate  # noqa: PLC0415
     from registration.spark.fragment_job import STATIC_SETTINGS  # noqa: PLC0415
@@ -48,7 +53,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
         signal.signal(each, lambda *_: stop.set())
     market = Catalog.read(arguments.catalog).market
     site = _own(market, arguments)
-    pem, check, identity = "", None, Identity()
+    check, identity = None, Identity()
     if not arguments.insecure:
         if arguments.credentials is None:
             raise NotAuthenticated(
@@ -59,7 +64,7 @@ def run_serve(arguments: argparse.Namespace) -> None:
         if identity.signer is None or str(identity.signer.principal) != f"provider/{site.name}":
             raise NotAuthenticated(f"{arguments.credentials} is not of provider/{site.name}")
         check = identity.check(arguments.revoked)
-        pem = arguments.credentials.read_text(encoding="ascii")
+        _keep_renewed(Credentials(arguments.credentials), arguments)
     settings = {"spark.driver.memory": f"{site.memory_megabytes:.0f}m", **STATIC_SETTINGS}
     options = SparkOptions(
         arguments.master or f"local[{SLOTS * site.cores}]", {**settings, **dict(arguments.conf)}
@@ -81,15 +86,32 @@ def run_serve(arguments: argparse.Namespace) -> None:
             plug_in(market, FunctionStore(Path(folder)), check, weak=arguments.allow_weak_sandbox),
             is_open=arguments.insecure,
         )
-        with serving(service, site.host, site.port or 0, pem) as server:
+        file = None if arguments.insecure else arguments.credentials
+        with Serving(service, site.host, site.port or 0, file) as server:
             where = f"{site.host}:{server.port}"
             tell_of(arguments, {"event": "ready", "at": where}, f"{site.name} is ready at {where}")
-            stop.wait()
+            while not stop.wait(LOOK_SECONDS):
+                server.look_after()
         started.result()
 
 
+LOOK_SECONDS = 1.0
+"""Between two looks for new credentials."""
 SLOTS = 4
 """Tasks at once a core: a task that waits for rows of elsewhere must leave room for others."""
+
+
+def _keep_renewed(shown: Credentials, arguments: argparse.Namespace) -> None:
+    """In a thread of its own, where the registration service is known."""
+    # What a provider without one need not load.
+    from onyx.renewal import keep_renewed  # noqa: PLC0415
+
+    try:
+        where = registration_address(arguments)
+    except UsageError:
+        return  # nobody says where: a file that somebody else renews is taken as well
+    run = partial(trio.run, keep_renewed, shown, where)
+    threading.Thread(target=run, name="renewal", daemon=True).start()
 
 
 def _own(market: Market, arguments: argparse.Namespace) -> CycleProvider:

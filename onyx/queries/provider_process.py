@@ -21,20 +21,22 @@ call         body                                answer
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import msgspec
 import pyarrow as pa
 from pyarrow import flight
 
 from formats.errors import Fault
-from onyx.errors import EXIT_CONFIG, UserError
+from onyx.errors import EXIT_CONFIG, NotAuthenticated, UserError
 from onyx.identity.signing import SignatureCheck
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
@@ -61,6 +63,8 @@ not certified where that is wanted."""
 
 
 LEFT_SECONDS = 20.0
+
+log = logging.getLogger("onyx.process")
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -274,6 +278,19 @@ class CycleService:
             job.cancel()
         return found
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no query is at work here."""
+        now = monotonic()
+        return all(one.is_left(now) for one in list(self._queries.values()))
+
+    def take_identity(self, identity: Identity) -> None:
+        """NotAuthenticated for one of somebody else."""
+        former = self._peers.identity.signer
+        if identity.signer is None or (former and identity.signer.principal != former.principal):
+            raise NotAuthenticated("the new credentials are not of this cycle provider")
+        self._peers.identity = identity
+
     def close(self) -> None:
         for query_id in list(self._queries):
             self.end(query_id)
@@ -378,23 +395,60 @@ def _told(job: Job, context: Any) -> Iterator[Any]:
         yield from job.batches(context.is_cancelled)
 
 
-@contextmanager
-def serving(service: CycleService, host: str, port: int, pem: str = "") -> Iterator[CycleServer]:
-    """A server at work in threads of its own for the block; ``pem``: credentials for TLS, or "".
-    UserError where the address cannot be had."""
-    tls: dict[str, Any] = {}
-    if pem:
-        key, _, rest = pem[pem.index("-----BEGIN") :].partition("-----BEGIN CERTIFICATE-----")
-        tls["tls_certificates"] = [(f"-----BEGIN CERTIFICATE-----{rest}", key)]
-    scheme = "grpc+tls" if pem else "grpc+tcp"
-    try:
-        server = CycleServer(service, f"{scheme}://{host}:{port}", **tls)
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{host}:{port} cannot be listened to: {reason}", EXIT_CONFIG) from None
-    try:  # it is at work from its making on; its method serve would take the signals of the process
-        yield server
-    finally:
-        service.close()
+class Serving:
+    """A server at work in threads of its own for the block, at ``host`` and ``port``."""
+
+    def __init__(
+        self, service: CycleService, host: str, port: int, credentials: Path | None = None
+    ) -> None:
+        """``credentials``: a file, for TLS; ``port`` 0: one that is free."""
+        self._service, self._host, self.port = service, host, port
+        self._file, self._text = credentials, ""
+
+    def __enter__(self) -> Self:
+        """UserError where the address cannot be had."""
+        if self._file is not None:
+            self._text = self._file.read_text(encoding="ascii")
+        self._server = self._opened()
+        self.port = self._server.port
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._service.close()
+        self._shut()
+
+    def look_after(self) -> None:
+        """Take a new file of credentials while no query is at work.  Flight reads a certificate at
+        its start alone, so another server takes the place of this one at its port: connections are
+        refused for about a millisecond.  UserError as at the start."""
+        if self._file is None or not self._service.is_idle:
+            return
+        try:
+            text = self._file.read_text(encoding="ascii")
+            if text == self._text:
+                return
+            self._text = text
+            self._service.take_identity(Identity.of(self._file))
+        except (OSError, ValueError, NotAuthenticated) as error:
+            log.error("%s; the former credentials stay in use", error)
+            return
+        self._shut()
+        self._server = self._opened()
+        log.info("new credentials are in use")
+
+    def _opened(self) -> CycleServer:
+        tls: dict[str, Any] = {}
+        if text := self._text:
+            key, _, rest = text[text.index("-----BEGIN") :].partition("-----BEGIN CERTIFICATE-----")
+            tls["tls_certificates"] = [(f"-----BEGIN CERTIFICATE-----{rest}", key)]
+        scheme = "grpc+tls" if tls else "grpc+tcp"
+        where = f"{self._host}:{self.port}"
+        try:  # it is at work from its making on; its method serve would take the process' signals
+            return CycleServer(self._service, f"{scheme}://{where}", **tls)
+        except (OSError, pa.ArrowException) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"{where} cannot be listened to: {reason}", EXIT_CONFIG) from None
+
+    def _shut(self) -> None:
         with suppress(flight.FlightError):
-            server.shutdown()
+            self._server.shutdown()

@@ -12,7 +12,7 @@ from onyx.identity.authority import Authority
 from onyx.queries import Catalog
 from onyx.queries.functions import FunctionStore
 from onyx.queries.identity import Identity
-from onyx.queries.provider_process import CycleService, Peers, plug_in, serving
+from onyx.queries.provider_process import CycleService, Peers, Serving, plug_in
 from onyx.queries.signatures import Gate
 from overlay.link.principal import Principal
 from registration.queries.providers import NAMESPACE, Market
@@ -68,8 +68,6 @@ class Place:
                 service = CycleService(
                     sites[name], market, lambda: spark, Gate(check), peers, plugged
                 )
-                stack.enter_context(
-                    serving(service, "127.0.0.1", sites[name].port or 0, file.read_text())
-                )
+                stack.enter_context(Serving(service, "127.0.0.1", sites[name].port or 0, file))
                 self.services[name] = service
             yield
