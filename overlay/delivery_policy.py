@@ -48,20 +48,17 @@ class DeliveryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     when_full: Annotated[
         WhenFull,
-        Meta(
-            description="of too many, the oldest goes, the newest is not kept, or the taker is "
-            "sent away and the oldest goes"
-        ),
+        Meta(description="which deliveries go where too many wait"),
     ] = DROP_OLDEST
     bytes_max: Annotated[
-        Amount, _option("max-bytes", "bytes that wait; 0: as much as the network allows")
+        Amount, _option("max-bytes", "bytes that wait (0: as much as the network allows)")
     ] = 0
     deliveries_max: Annotated[
-        Amount, _option("max-deliveries", "deliveries that wait; 0: any number")
+        Amount, _option("max-deliveries", "deliveries that wait (0: any number)")
     ] = 0
     ttl_s: Annotated[
         Seconds,
-        _option("ttl", "that a delivery waits; 0: as long as the network allows", "SECONDS"),
+        _option("ttl", "how long a delivery waits (0: as long as the network allows)", "SECONDS"),
     ] = 0
     attempts_max: Annotated[
         int,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from onyx.cli.asking import Told, add_commands
-from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.verb import Subparsers, add_noun
 from overlay import verbs
 from overlay.answers import RuleChanged
 
-DETAILS = f"""\
+DETAILS = """\
 A rule says that a principal has a role, about something. PRINCIPAL is user/NAME,
 source/NAME, operator/NAME, all of a kind (user/*) or anybody (*). ROLE is
 
@@ -24,8 +23,7 @@ source/NAME, operator/NAME, all of a kind (user/*) or anybody (*). ROLE is
 SCOPE is * (anything) unless said. own, publish and read-archive take "own" as well: what
 belongs to the principal, that is, what they added or registered. What the topology file
 says under [access] is in force beside what is granted here; without it every user sees
-all sources and has profiles, and sources publish as what they registered.
-{NETWORK_HELP}"""
+all sources and has profiles, and sources publish as what they registered."""
 
 EXAMPLES = """\
   onyx access list

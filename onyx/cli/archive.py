@@ -14,7 +14,6 @@ from formats.graph.striped import GRAPH_NAMESPACE
 from formats.graph.syntaxes import GraphSyntax
 from formats.graph.writer import has_named_graphs, is_graph, write_graph
 from onyx.cli.asking import add_command, asked, network
-from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.taxonomy import SYNTAXES
 from onyx.cli.values import say
 from onyx.cli.verb import Subparsers, add_noun
@@ -53,7 +52,7 @@ def with_graphs_as(line: bytes, syntax: GraphSyntax) -> bytes:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-DETAILS = f"""\
+DETAILS = """\
 Prints the messages of a source that its root broker has archived (onyx up --archive), the
 oldest first, as lines of JSON: name, source, number, time and message. onyx backtest reads
 them in a folder of .jsonl.gz files, and the .msgpack.zst files of brokers. Messages of the
@@ -63,8 +62,7 @@ tells how many; the others were printed.
 
 A message that was published as a graph, and not as RDF/XML, is printed in N-Triples, or
 in N-Quads where it has named graphs, with its media_type; --graphs names another syntax,
-or "striped" for what the archive itself holds.
-{NETWORK_HELP}"""
+or "striped" for what the archive itself holds."""
 
 EXAMPLES = """\
   onyx archive read s1-w7d4bz3h | gzip > news/weather.jsonl.gz
@@ -81,8 +79,7 @@ def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "--from TIME": f"published then or later: {A_TIME.removeprefix('a time ')}",
         "--to TIME": f"published before: {A_TIME.removeprefix('a time ')}",
-        f"--graphs SYNTAX{{{','.join(_SYNTAXES)}}} = n-triples": "of graphs: "
-        f"{', '.join(_SYNTAXES)} (default: n-triples)",
+        f"--graphs SYNTAX{{{','.join(_SYNTAXES)}}} = n-triples": "of graphs (default: n-triples)",
     }
     add = partial(add_command, subverbs, verbs.ArchiveRead, run=run_read, takes=takes)
     but = ("since", "until", "after")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onyx.cli.asking import Told, add_commands, moment, network
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
+from onyx.cli.network_option import add_client_arguments
 from onyx.cli.values import tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.errors import EXIT_OK, EXIT_STORE, EXIT_UNAVAILABLE, RequestFailed, file_errors
@@ -19,20 +19,18 @@ from overlay import verbs
 from overlay.answers import AuditEntry, AuditMark
 from overlay.link.audit import faults
 
-DETAILS = f"""\
+DETAILS = """\
 One line a change, the oldest first: when, by whom, what; and one for whom a right was
 refused, with a count where that was more than once in ten minutes. The registration
 service keeps the newest 20,000 changes and 2,000 refusals with its other state, and
-writes each to its log as well.
-{NETWORK_HELP}"""
-VERIFY_DETAILS = f"""\
+writes each to its log as well."""
+VERIFY_DETAILS = """\
 Each entry has the digest of the one before it, and brokers keep the last ones that they
 were told. An entry that was altered or taken out, and a log that was cut at its end or
 made anew, is named. With --log also what that file has, the log of the registration
 service.
 
-Exit code 74: it is not whole; 69: brokers are away that may know more.
-{NETWORK_HELP}"""
+Exit code 74: it is not whole; 69: brokers are away that may know more."""
 EXAMPLES = "  onyx audit list\n  onyx audit list --json > audit.jsonl\n  onyx audit verify"
 VERIFY_EXAMPLES = "  onyx audit verify\n  onyx audit verify --log registration.log"
 _IN_LOG = re.compile(r"\((change|refusal) (\d{1,18}), ([0-9a-f]{64})\)\W*$")

@@ -59,15 +59,14 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
-        "profiles PROFILE|FILE...": "as for onyx plan make; or a profile",
+        "profiles PROFILE|FILE...": "a profile, or files as of onyx plan make",
         f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
         "--archive DIR|PARQUET|onyx://HOST:PORT...!": "may be repeated",
         f"--results N = {SAMPLES}": "shown of each profile",
         "--messages-per-day N": "for an archive that does not say when its messages were published",
         "--plan PLAN": "where the other profiles are",
         "--topology FILE": "the network of --plan",
-        "--root ID": "the root broker of the messages (default: the one whose farthest broker is "
-        "nearest)",
+        "--root ID": "the root broker of the messages (default: the middle of the network)",
         "--weights PARQUET": "replay a population, and write its loads",
         "--samples N = 1000": "with --weights: messages that are replayed (default: 1000)",
         "--json": "print an object a profile, and progress on standard error",

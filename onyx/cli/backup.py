@@ -33,7 +33,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    takes = {"target FILE": "must not be there; or a directory for it"}
+    takes = {"target FILE": "a new file, or a directory for it"}
     verb = add_verb(subparsers, "backup", "", run, takes, details=DETAILS, examples=EXAMPLES)
     add_data_options(verb)
     add_arguments(verb, {"--json": "print JSON, one object"})

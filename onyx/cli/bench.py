@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import print_json, read_text, say, table
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.clients import User
@@ -227,7 +227,7 @@ def read_baseline(text: str, name: str) -> dict[str, dict[str, float]]:
 EXIT_SLOWER = 1
 HEADING = ("MEASURE", "COUNT", "P50 MS", "P99 MS", "P99.9 MS", "PER S")
 
-DETAILS = f"""\
+DETAILS = """\
 Publishes messages of its own to a source of its own, and takes them by profiles of its own:
 until a message is accepted (publish), is delivered to one profile (deliver) and to many
 (fan_out), many messages under way at once (stream), and until a new profile is live at
@@ -236,8 +236,7 @@ Source and profiles are removed at the end, and when it is interrupted.
 
 --save FILE writes what was measured; --baseline FILE compares with it.
 
-Exit code 1: something is slower than in the baseline by more than --tolerance.
-{NETWORK_HELP}"""
+Exit code 1: something is slower than in the baseline by more than --tolerance."""
 
 EXAMPLES = """\
   onyx bench --topology topologies/figure4.toml

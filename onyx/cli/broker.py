@@ -8,7 +8,6 @@ from functools import partial
 import trio
 
 from onyx.cli.asking import FIELDS, Told, add_command, add_commands, asked, network, tell
-from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.topology_live import POLL_SECONDS, REPORT_SECONDS, wait_settled
 from onyx.cli.values import say
 from onyx.cli.verb import Subparsers, add_noun
@@ -17,7 +16,7 @@ from onyx.registration_client import RegistrationClient
 from overlay import verbs
 from overlay.answers import BrokerLeaving, BrokerLoss
 
-DRAIN_DETAILS = f"""\
+DRAIN_DETAILS = """\
 Lets a broker leave a running network. Nothing is placed there any more; its profiles move to
 other brokers, with what waits for their users; its sources get other root brokers, where
 their publishers go on by themselves; then the network goes on without it, and the onyx up
@@ -28,10 +27,9 @@ Says what is left to be done. Interrupted, it goes on without being waited for: 
 to wait for it, or with --stop to let the broker stay, with what is still there.
 
 Exit code 65 when it is refused: without the broker the network would fall apart, or there
-is no room for its profiles. 69 when it has not left after --timeout seconds.
-{NETWORK_HELP}"""
+is no room for its profiles. 69 when it has not left after --timeout seconds."""
 
-LOST_DETAILS = f"""\
+LOST_DETAILS = """\
 Says that a broker is gone for good, with its disk. The network goes on without it, over the
 links that are left. Its profiles go on at other brokers, under their ids; what waited there
 is lost, and the next delivery of each says so (host-lost). Its sources get other root brokers,
@@ -41,8 +39,7 @@ passed on is lost; what it had passed on and not said to be accepted may come tw
 If it comes back it is not let in: empty its data directory and add it to the network again.
 
 Exit code 65 when it is refused: the broker is here, or without it the network would fall
-apart. 69 when it is not in place after --timeout seconds.
-{NETWORK_HELP}"""
+apart. 69 when it is not in place after --timeout seconds."""
 
 DRAIN_EXAMPLES = """\
   onyx broker drain B4

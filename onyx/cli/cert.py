@@ -86,10 +86,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--out FILE!": "to be written",
         "--days N = 90": "how long it lasts (default: 90)",
     }
-    revoke = {
-        "which NUMBER|PRINCIPAL...": "the beginning of a serial number, or a principal, all of "
-        "whose certificates it is"
-    }
+    revoke = {"which NUMBER|PRINCIPAL...": "the beginning of a serial number, or a principal"}
     said = "issue credentials, one file: key, certificate and the authority's"
     details = "The file is for its owner alone: whoever has it is the principal."
     listed, only = {"--all": "also those that are over or revoked"}, "only these"
@@ -122,7 +119,7 @@ def add_parser(subparsers: Subparsers) -> None:
         details=RENEW,
     )
     add_arguments(renew, JSON)
-    add_network_choice(renew.add_argument_group("network"))
+    add_network_choice(renew)
 
 
 def run_issue(arguments: argparse.Namespace) -> None:

@@ -29,7 +29,7 @@ EXAMPLES = """\
 ADDED = {
     "--registration HOST:PORT!": None,
     "--credentials FILE": "from onyx cert issue",
-    "--use": "use it from now on; the first is anyway",
+    "--use": "use it from now on, as the first one is",
 }
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from onyx.cli.asking import add_command, asked, moment, network
-from onyx.cli.network_option import NETWORK_HELP, registration_address
+from onyx.cli.network_option import registration_address
 from onyx.cli.values import check_known, print_json, table, tell_of
 from onyx.cli.verb import Subparsers, add_noun
 from onyx.data_source import DataSource
@@ -19,7 +19,7 @@ from overlay.answers import Letter, LetterReplayed
 from overlay.link.dead_letters import KEPT_MAX, KINDS, OVER_LIMIT, POISON, REFUSED, UNDELIVERABLE
 from overlay.unfit import quote
 
-DETAILS = f"""\
+DETAILS = """\
 Dead letters are of four kinds:
 
   poison         A broker or registration service that fails at a request, a message or a
@@ -33,18 +33,15 @@ Dead letters are of four kinds:
   over-limit     of each profile how many deliveries had to go, and why
 
 Each process keeps the last 256 of each kind, of each up to 64 KiB. The last two kinds are
-also shown to the user whose profile it is: --user.
-{NETWORK_HELP}"""
+also shown to the user whose profile it is: --user."""
 
-REPLAY_DETAILS = f"""\
+REPLAY_DETAILS = """\
 A message that was refused is published again, by whoever may publish for its source;
 results that were rejected are delivered again; an input that is passed over is handled
-when it comes again, after a new release, say. Then the letter is gone.
-{NETWORK_HELP}"""
+when it comes again, after a new release, say. Then the letter is gone."""
 
-DROP_DETAILS = f"""\
-An input that is passed over is handled again when it comes again.
-{NETWORK_HELP}"""
+DROP_DETAILS = """\
+An input that is passed over is handled again when it comes again."""
 
 EXAMPLES = """\
   onyx dead list

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from onyx import machine_checks
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import counted, print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_directory import DataDirectory
@@ -29,7 +29,7 @@ from overlay.topology import Topology, TopologyError, load_topology, to_toml
 
 EXIT_FOUND = 1
 
-DETAILS = f"""\
+DETAILS = """\
 Looks at every process (does it answer, its release, its clock, what waits for neighbours
 and users and for how long, links that come and go, messages that nobody wants, inputs
 at which it has failed), at the ends of certificates (those of processes, of who is
@@ -44,8 +44,7 @@ registration service. Everything that is found comes with a remedy. Nothing is c
 topology without passwords, versions. No message and no text of a profile is in it; ids of
 profiles and users may be.
 
-Exit code 1: something was found.
-{NETWORK_HELP}"""
+Exit code 1: something was found."""
 
 EXAMPLES = """\
   onyx doctor --topology topologies/figure4.toml

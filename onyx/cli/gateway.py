@@ -9,7 +9,6 @@ import trio
 from msgspec.structs import replace
 
 from onyx.cli.network_option import (
-    NETWORK_HELP,
     add_network_arguments,
     log_reader,
     parse_address,
@@ -26,7 +25,7 @@ from onyx.service_manager import tell_service_manager
 from overlay.gateway import DEFAULT_LISTEN
 from overlay.nodes import Address
 
-DETAILS = f"""\
+DETAILS = """\
 A client of the network that speaks HTTP: publish with POST, take results as Server-Sent
 Events, add and change profiles; and pages that show the network as it works, with a
 playground for profiles. docs/gateway.md has the API with examples in curl.
@@ -36,8 +35,7 @@ Authorization: Bearer. On another address it takes a certificate (--tls-certific
 --tls-key), and every request shows a token. onyx up --gateway starts one with a network.
 
 With --topology FILE it logs as its [log] says, and at SIGHUP as that says by then; where
-that has [admin], metrics, /livez and /readyz are there, or where --admin says.
-{NETWORK_HELP}"""
+that has [admin], metrics, /livez and /readyz are there, or where --admin says."""
 
 EXAMPLES = """\
   onyx gateway
@@ -56,13 +54,10 @@ SERVED = {
 
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
-        f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN}; port 0: any "
-        "free one)",
+        f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN})",
         **SERVED,
-        "--origin ORIGIN...": "a site whose pages may use the API (CORS), as https://app.example; "
-        "*: any, by tokens",
-        "--catalog FILE...": "what providers offer to queries (onyx provider), for a page that "
-        "lists it and draws query plans; repeatable",
+        "--origin ORIGIN...": "a site whose pages may use the API; *: any, by tokens",
+        "--catalog FILE...": "a catalog of providers, for a page that draws query plans",
         "--admin HOST:PORT": "where metrics are, plain HTTP",
         "--json": "print where it is as a JSON object",
     }

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, cast
 
-from onyx.cli.verb import VERBS, Verb
+from onyx.cli.verb import COMMON, VERBS, Parser, Verb
 from onyx.errors import EXIT_OK, EXIT_USAGE, UserError, exit_code_of, leaves
 
 SOUTHERN = re.compile(r"-[0-9.]+,\s*-?[0-9.]+")  # coordinates
@@ -29,9 +29,7 @@ DESCRIPTION = """\
 Onyx brings XML messages from data sources to users, through a network of brokers.
 A user registers a profile, a query in XQuery; every message is matched inside the
 network against every profile, and each user gets exactly what their profile asks for.
-"""
 
-EPILOG = """\
 examples:
   onyx topology show topologies/figure4.toml    look at a network before starting it
   onyx up topologies/figure4.toml               start it; then, in another terminal:
@@ -41,6 +39,14 @@ examples:
   onyx source publish SOURCE report.xml
   onyx subscribe PROFILE
   onyx VERB --help                              more about a verb, with examples
+"""
+
+EPILOG = f"""\
+options of most verbs:
+{"".join(f"  {usage:<26}{says}{chr(10)}" for usage, says in COMMON.items())}
+--registration, --topology or --context says which network is meant. You are its operator
+if you have started it; others give a file from onyx cert issue as their --credentials,
+and without one get exit code 77.
 
 exit codes:
   0 done                             74 what a process has on disk cannot be used
@@ -97,7 +103,7 @@ def _with_coordinates(words: Sequence[str]) -> list[str]:
 def build_parser(chosen: Collection[str]) -> argparse.ArgumentParser:
     """The parser of command lines: ``chosen`` verbs with all that they take, the others by their
     summaries alone."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="onyx",
         description=DESCRIPTION,
         epilog=EPILOG,

@@ -36,7 +36,7 @@ EXAMPLES = """\
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "file TOPOLOGY": "as given to onyx up",
-        "--broker ID...": "only this one; repeatable",
+        "--broker ID...": "only this one",
         "--data DIR": "the data directory",
         "--json": "print one JSON object for each broker",
     }

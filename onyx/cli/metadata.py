@@ -23,7 +23,6 @@ from onyx.background import background_tasks
 from onyx.beside import heed, tell_ready
 from onyx.cli.gateway import SERVED, listen_address, served_at, served_options
 from onyx.cli.network_option import (
-    NETWORK_HELP,
     add_client_arguments,
     log_reader,
     registration_address,
@@ -64,12 +63,11 @@ from registration.metadata.provider_reader import BATCH_MAX, portions
 F = TypeVar("F", bound=Callable[..., Any])
 log = logging.getLogger("onyx.process")
 
-DETAILS = f"""\
+DETAILS = """\
 A provider keeps RDF documents and rules of repositories; a repository caches what its rules
 match, with all that this strongly refers to, and answers queries alone, also with all else
 stopped. The provider publishes as a source of the network, and is asked through it.
-docs/metadata.md has the model and the language of rules.
-{NETWORK_HELP}"""
+docs/metadata.md has the model and the language of rules."""
 
 EXAMPLES = """\
   onyx metadata serve mdv-data
@@ -87,8 +85,7 @@ WAIT = {"--wait {all}": "until all providers that hold the same have it, a minut
 DRY_RUN = {"--dry-run": "change nothing, and say what would be, by which rules"}
 LOST = {"--fail-if-lost": "exit code 65 if a repository loses a resource by it"}
 STORE = {
-    f"--store URL = {SQLITE}": "its documents, rules and messages are in a PostgreSQL server; a "
-    "second process of its name, with a directory of its own, is then its standby"
+    f"--store URL = {SQLITE}": "a PostgreSQL server that keeps its documents, rules and messages"
 }
 CHANGES = WAIT | DRY_RUN | LOST | PROVIDER
 OF_REPOSITORY = {"repository REPOSITORY": "its name"}
@@ -128,11 +125,11 @@ def _client(arguments: argparse.Namespace) -> MetadataClient:
 
 @_command(
     {
-        "directory DIR": "where it keeps everything; made if it is not there",
+        "directory DIR": "the directory that keeps everything",
         "--name NAME = metadata": "publish as the source of this name (metadata)",
         **STORE,
         "--with PROVIDER =": "a provider of several that hold the same, to be one of them",
-        "--prefix PREFIX...": "be the home of documents whose URIs begin so; repeatable",
+        "--prefix PREFIX...": "be the home of documents whose URIs begin so",
         "--network": "provide what this network is, and take no documents of others",
         "--admin HOST:PORT": "where metrics are, plain HTTP",
     }
@@ -214,7 +211,7 @@ async def _rows(arguments: argparse.Namespace) -> Opens:
 
 @_command(
     {
-        "file FILE": "RDF Schema; - is standard input",
+        "file FILE": "RDF Schema (-: standard input)",
         **SYNTAX,
         "--open": "take names that it does not have",
         **CHANGES,
@@ -231,8 +228,8 @@ async def run_schema(arguments: argparse.Namespace) -> int:
 
 @_command(
     {
-        "files FILE...": "RDF; - is standard input",
-        "--at URI!": "of the document; of several, what their file names are put behind",
+        "files FILE...": "RDF (-: standard input)",
+        "--at URI!": "the URI of the document, or the beginning of the URIs of several",
         **SYNTAX,
         **CHANGES,
     }
@@ -291,8 +288,7 @@ async def _remove(client: MetadataClient, uris: Iterable[str], dry_run: bool) ->
 
 @_command(
     {
-        "prefix PREFIX": "what the files' paths are put behind; documents that begin with it "
-        "and are not in the folder are removed",
+        "prefix PREFIX": "the beginning of the documents' URIs, before the paths of files",
         "folder FOLDER": "with files of RDF, by their names' endings",
         **CHANGES,
     }
@@ -331,8 +327,8 @@ async def _wait(arguments: argparse.Namespace, client: MetadataClient, uris: Ite
 @_command(
     {
         **OF_REPOSITORY,
-        "text [RULE]": "to be added; - is standard input",
-        "--name NAME =": "of the rule; one that has it already is replaced",
+        "text [RULE]": "the rule (-: standard input)",
+        "--name NAME =": "the name of the rule, which replaces one of this name",
         "--remove ID": "the rule that goes",
         **DRY_RUN,
         **PROVIDER,
@@ -436,7 +432,7 @@ async def _tell_revisions(arguments: argparse.Namespace, repository: MetadataRep
 @_command(
     {
         "file FILE": "the cache, or the URL at which another machine shares one",
-        "text QUERY": "a rule, or one with 'select v, v.p' for 'register v'; - is standard input",
+        "text QUERY": "a rule, or one with 'select v, v.p' for 'register v' (-: standard input)",
         "--explain": "show the SQL instead",
         "--credentials FILE": "with a token (onyx token issue) that the URL takes",
         "--certificate FILE": "by which the URL is known, or its authority, in PEM",
@@ -472,7 +468,7 @@ def run_query(arguments: argparse.Namespace) -> None:
 
 @_command(
     {
-        "text RULE": "of a repository of its own, which goes in the end; - is standard input",
+        "text RULE": "the rule of a repository that goes in the end (-: standard input)",
         **PROVIDER,
     }
 )
@@ -576,7 +572,7 @@ def _ago(at: float) -> str:
 
 @_command(
     {
-        "prefix PREFIX": "of the documents' URIs; '' is that of the schema too",
+        "prefix PREFIX": "the beginning of the documents' URIs ('': of the schema too)",
         "--to PROVIDER!": "their home from now on",
         "--lost": "the home of before does not come back",
         **PROVIDER,

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from onyx.cli.contexts import NO_CONTEXT, Context, read_contexts
 from onyx.cli.values import has_terminal
-from onyx.cli.verb import JSON, add_arguments
+from onyx.cli.verb import IDENTITY, JSON, NETWORK, add_arguments
 from onyx.data_directory import DataDirectory
 from onyx.errors import UsageError
-from onyx.identity.known_networks import VARIABLE as CREDENTIALS_VARIABLE
 from onyx.identity.known_networks import identity_of
 from onyx.logs import USUAL_LOGS, log_options
 from overlay.log_options import LogOptions
@@ -22,29 +21,15 @@ from overlay.topology import load_topology
 
 VARIABLE = "ONYX_REGISTRATION"
 
-NETWORK_HELP = """\
-The network is found by --registration HOST:PORT, by --topology FILE, by --context NAME,
-by the environment variable ONYX_REGISTRATION, or by the context in use (onyx context).
-Whoever started it is its operator without saying so; others say --credentials FILE, or
-ONYX_CREDENTIALS, with a file from onyx cert issue, and without one get exit code 77."""
-
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    options = parser.add_argument_group("network")
-    who = f"who you are (default: ${CREDENTIALS_VARIABLE}, or what this account knows)"
-    add_arguments(options, {"--credentials FILE": who})
-    add_network_choice(options)
+    add_arguments(parser, IDENTITY)
+    add_network_choice(parser)
 
 
-def add_network_choice(options: argparse._ArgumentGroup) -> None:
+def add_network_choice(parser: argparse._ActionsContainer) -> None:
     """The options of ``registration_address``."""
-    which = {
-        "--registration HOST:PORT": "where the registration service listens (default: "
-        f"${VARIABLE})",
-        "--topology FILE": "the topology file of the running network",
-        "--context NAME": "one of onyx context list (default: the one in use)",
-    }
-    add_arguments(options.add_mutually_exclusive_group(), which)
+    add_arguments(parser.add_mutually_exclusive_group(), NETWORK)
 
 
 def add_client_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from formats.errors import about
 from formats.schema import Schema, what_is_unread
 from onyx.charts import Curve, columns_svg, curves_svg
 from onyx.cli.asking import Told, add_commands, ask, network, tell
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
+from onyx.cli.network_option import add_client_arguments
 from onyx.cli.plan_files import ASSIGNMENT_FILE, PLAN_FILE, load_plan, read_plan_text
 from onyx.cli.spark_options import SMALL_HELP, SPARK_HELP, add_spark_arguments, open_spark
 from onyx.cli.values import print_json, read_text, say, say_unread, table
@@ -47,7 +47,6 @@ from registration.planning.plan_file import from_json, plan_id, to_json
 from registration.planning.planner import (
     PARTITIONS,
     PARTITIONS_A_BROKER,
-    PROFILES_A_PARTITION,
     PlanOptions,
 )
 from registration.spark.input_files import FORMATS, are_small
@@ -61,7 +60,7 @@ from registration.spark.profile_lines import KEYS_HELP
 
 LOOK_SECONDS = 0.5
 
-APPLY_DETAILS = f"""\
+APPLY_DETAILS = """\
 Puts PLAN in force (without PLAN: takes the one that is) and moves the profiles that are
 elsewhere to the brokers that it names, while messages flow: nobody misses a result or
 gets one twice, and subscribers follow by themselves. Profiles that insist on a broker
@@ -71,15 +70,13 @@ The registration service does it, --rate moves a second and --at-once at a time.
 command only watches: when it is interrupted, or the service or a broker is restarted,
 the moves go on where they were. Asked again it watches again; a new --rate or --at-once
 is in force at once. At the end it says what has come of it; the exit code is 75 when
-profiles had to stay where they are.
-{NETWORK_HELP}"""
+profiles had to stay where they are."""
 
-AUTO_DETAILS = f"""\
+AUTO_DETAILS = """\
 By itself it does so wherever Spark is installed and a network has several brokers and
 enough profiles ([planning] of its file), unless somebody has put a plan in force, or out
 of force, with onyx plan use: then it leaves that alone until it is asked by this command.
-onyx plan status says what it does, and why.
-{NETWORK_HELP}"""
+onyx plan status says what it does, and why."""
 
 APPLY_EXAMPLES = """\
   onyx plan apply plan --dry-run --topology network.toml
@@ -90,7 +87,7 @@ APPLY_EXAMPLES = """\
 
 def add_apply_verbs(subverbs: Subparsers) -> None:
     takes = {
-        "plan [PLAN]": "as onyx plan make has written it; default: in force",
+        "plan [PLAN]": "a directory of onyx plan make (default: the plan in force)",
         "--dry-run": "only say what would move",
         "--rate N": "moves that begin in a second (default: 50)",
         "--at-once N": "moves that are under way (default: 16)",
@@ -353,26 +350,23 @@ def _table(
 
 NO_PLAN = "there is no plan in force; see onyx plan use --help"
 
-USE_DETAILS = f"""\
+USE_DETAILS = """\
 The registration service places every new profile at the broker that the plan names,
 except one that insists on its user's location (onyx profile add --near). Profiles that
 are there stay where they are; onyx plan apply moves them. The plan survives a restart;
---none puts it out of force.
-{NETWORK_HELP}"""
+--none puts it out of force."""
 
-STATUS_DETAILS = f"""\
+STATUS_DETAILS = """\
 Compares what the plan in force promised with the network as it is: how much of the
 population its patterns cover, how even the partitions are, how many profiles are not
 where it would have them, at what share of the partitions and of the brokers a message
 matches, as the brokers count it. Says when a new plan pays, how far a plan is that is
-being applied, and why the registration service makes plans by itself, or does not.
-{NETWORK_HELP}"""
+being applied, and why the registration service makes plans by itself, or does not."""
 
-DIFF_DETAILS = f"""\
+DIFF_DETAILS = """\
 Compares the rules of two plans, and, when both have their assignment beside them, says
 how many profiles would move and between which brokers. With one PLAN: that with the one
-in force in a network, and what onyx plan apply would move there.
-{NETWORK_HELP}"""
+in force in a network, and what onyx plan apply would move there."""
 
 
 def add_network_verbs(subverbs: Subparsers) -> None:
@@ -638,24 +632,20 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def _add_make(subverbs: Subparsers) -> None:
     takes = {
-        "profiles PROFILES...": "text with a profile a line, .xq or .rq files, .jsonl, or "
-        "Parquet with columns profile and text",
+        "profiles PROFILES...": "text with a profile a line, .xq, .rq, .jsonl, or Parquet",
         f"--format {{{','.join(FORMATS)}}} =": "default: by the suffix",
         "--out DIR!": None,
         "--assignment PATH": "where the Parquet goes (default: into DIR)",
-        "--partitions K": f"default: {PARTITIONS_A_BROKER} a broker of the topology, without one "
-        f"{PARTITIONS}; fewer where they would not have {PROFILES_A_PARTITION} profiles each",
+        "--partitions K": f"how many at most (default: {PARTITIONS_A_BROKER} a broker of the "
+        f"topology, without one {PARTITIONS})",
         "--topology FILE": "gives the partitions to its brokers",
-        "--schema FILE...": "of a source: says what can occur at most once in a message; may be "
-        "repeated",
-        "--archive DIR|PARQUET|onyx://HOST:PORT...": "messages to see how often patterns occur: "
-        "what brokers have written (onyx up --archive) or, of a network, send; XML files; or "
-        "Parquet with a column message; may be repeated",
+        "--schema FILE...": "the schema of a source",
+        "--archive DIR|PARQUET|onyx://HOST:PORT...": "an archive, XML files or Parquet to count "
+        "patterns in",
         f"--samples N = {SAMPLES_MAX}": "messages of the archive that are looked at (default: "
         f"{SAMPLES_MAX})",
         "--weights PARQUET =": "loads of profiles, from onyx backtest",
-        "--keep PLAN": "the plan in force: of it the new one keeps what it can, so that few "
-        "profiles move",
+        "--keep PLAN": "the plan in force, of which the new one keeps as much as it can",
         "--json": "print one JSON object, and progress on standard error",
     }
     parser = add_verb(

@@ -26,7 +26,7 @@ from onyx.cli.asking import (
     columns_of,
     settings_said,
 )
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.profile_bulk import (
     FILE_OF_MANY,
     MANY_DETAILS,
@@ -239,18 +239,16 @@ def add_import(subverbs: Subparsers) -> None:
     takes = {
         "file FILE": "a Schematron schema (ISO/IEC 19757-3)",
         "--name NAME": "of the rule set (default: the file's, without .sch)",
-        "--phase ID": "only patterns of this phase; #ALL: of all (default: its own)",
+        "--phase ID": "only patterns of this phase (#ALL: all, default: its own)",
         "--top FOLDER": "where the files are that it may include (default: its own folder, and "
         "below)",
-        "--with FILE...": "a code list that rules read by doc() or document(); several times for "
-        "several",
+        "--with FILE...": "a code list that rules read by doc() or document()",
         "--skip-bad": "leave out what cannot be taken",
         "--prune": "remove profiles of assertions that are gone",
-        "--dry-run": "print the profiles; no network is needed",
+        "--dry-run": "print the profiles, without a network",
         "--strict": STRICT_HELP,
-        "--user NAME": "whose they are (default: the user of your credentials, or your login name)",
-        "--timeout SECONDS": "wait no longer until they are live, name the brokers that are "
-        "missing, exit code 69",
+        "--user NAME": "whose they are (default: yours)",
+        "--timeout SECONDS": "end with exit code 69 where they are not live after so long",
     }
     summary = "register a profile for each assertion of a Schematron rule set"
     parser = add_verb(
@@ -379,7 +377,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
     tell_of(arguments, {"plan": plan}, plan)
 
 
-PROFILE_HELP = "its id; its key, if it is yours; or USER/KEY"
+PROFILE_HELP = "its id, its key or USER/KEY"
 
 # -------------------------------------------------------------------------------------------------
 # ``onyx profile policy``, and the same options of ``onyx profile add``: how what waits is kept.
@@ -534,7 +532,7 @@ a line. To do it again changes nothing.
 ADDED = {
     "--resume KEY": "go on with a file that was cut off",
     **TEXTS,
-    "--user NAME": "whose it is (default: the user of your credentials, or your login name)",
+    "--user NAME": "whose it is (default: yours)",
     "--location LAT,LON": LOCATION_HELP,
     "--key KEY =": KEY_HELP,
 }
@@ -548,8 +546,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "profile",
         details="A profile is a query in XQuery: a path, or for ... where ... return; or, of\n"
         "graphs, in SPARQL: SELECT, CONSTRUCT or ASK. Every message that it matches is\n"
-        "delivered in the form that it asks for (onyx subscribe).\n"
-        f"{NETWORK_HELP}",
+        "delivered in the form that it asks for (onyx subscribe).",
         examples=ADD_EXAMPLES + OTHER_EXAMPLES,
     )
     add = add_command(
@@ -608,8 +605,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def wait(says: str) -> dict[str, str]:
     return {
         "--wait": says,
-        "--timeout SECONDS": "with --wait: wait no longer (60; of a file of many however long it "
-        "takes), name the brokers that are missing, exit code 69",
+        "--timeout SECONDS": "with --wait: how long at most (default: 60, and exit code 69)",
     }
 
 

@@ -86,7 +86,7 @@ MANY_DETAILS = f"""\
 {KEYS_HELP}
 All lines are checked before anything is done: where one is wrong nothing is done, or it is
 left out with --skip-bad."""
-STRICT_HELP = "exit code 65 for a warning, too; what is warned of is in force all the same"
+STRICT_HELP = "exit code 65 for a warning, too"
 RESUME_DETAILS = """\
 What is cut off can be done again with --resume and the key that is told at the beginning: what was
 added is not added again."""

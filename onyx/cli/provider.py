@@ -36,12 +36,11 @@ EXAMPLES = """\
   onyx provider measure --catalog market.ttl --machine A --out measured.ttl A.pictures
 """
 CATALOG: dict[str, str | None] = {
-    "--catalog FILE...": "RDF with what providers offer; repeatable, the later ones count",
+    "--catalog FILE...": "RDF with what providers offer (of several, the later counts)",
     "--cache FILE": "a metadata cache with it (onyx metadata cache), behind the files",
 }
 SECRETS: dict[str, str | None] = {
-    "--secret NAME=FILE...": "the text of a secret of yours for an old system, for the machine "
-    "that reads it; of NAME@PROVIDER for that cycle provider alone; repeatable",
+    "--secret NAME=FILE...": "a secret for an old system, or for NAME@PROVIDER alone",
 }
 MEASURE: dict[str, str | None] = {
     "relations RELATION*": "as PROVIDER.RELATION (default: all of the files)",

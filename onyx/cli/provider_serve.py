@@ -26,8 +26,7 @@ TAKES: Takes = {
     "catalog FILE": "the provider's own catalog, whose rules it keeps",
     "name NAME": "which cycle provider of the catalog it is",
     "--credentials FILE": "of provider/NAME (onyx cert issue)",
-    "--revoked FILE": "numbers of revoked certificates (identity/revoked of the network), "
-    "read again when it has changed",
+    "--revoked FILE": "numbers of revoked certificates (identity/revoked of the network)",
     "--insecure": "without TLS and signatures, for this machine alone",
     "--allow-weak-sandbox": "run functions though this machine cannot enforce the whole sandbox",
 }

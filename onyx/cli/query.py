@@ -73,15 +73,14 @@ def add_parser(subparsers: Subparsers) -> None:
         **AS,
         "--explain": "show the query plan, and execute nothing",
         "--svg OUT.svg": "with --explain: also draw the plan, each provider in a colour",
-        "--limit NAME=NUMBER...": "refuse or stop the query beyond it; repeatable",
+        "--limit NAME=NUMBER...": "refuse or stop the query beyond it",
         "--soft NAME=NUMBER...": "a limit that may be passed, which is said then",
         "--out FILE": "write the rows into it: .parquet, .csv, .jsonl or .arrow",
         "--save PROVIDER.NAME": "write the query as a relation into --out FILE.ttl, a catalog",
         "--publish SOURCE": "publish the rows as this source, by its id or name",
         **SECRETS,
         "--standing": "register the profiles of the query as yours, before it reads archives",
-        "--credentials FILE": "who asks (onyx cert issue user/NAME), or the authority of the "
-        "network for somebody anonymous",
+        "--credentials FILE": "who asks, or the authority of the network for somebody anonymous",
         "--insecure": "cycle providers of this machine, without TLS and signatures",
         "--learn FILE": "Turtle with figures of scans: counts before estimates, written by runs",
         **JSON,
@@ -90,7 +89,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_verb(
         *(subparsers, "query", "", run, takes), details=DETAILS, examples=EXAMPLES, kinds=kinds
     )
-    add_network_choice(parser.add_argument_group("network"))
+    add_network_choice(parser)
     add_spark_arguments(parser)
 
 

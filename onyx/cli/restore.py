@@ -28,7 +28,7 @@ EXAMPLES = """\
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "file FILE": "from onyx backup",
-        "--data DIR!": "the data directory; must not be there, or be empty",
+        "--data DIR!": "the data directory, which is new or empty",
         "--json": "print JSON, one object",
     }
     add_verb(subparsers, "restore", "", run, takes, details=DETAILS, examples=EXAMPLES)

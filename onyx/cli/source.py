@@ -20,7 +20,7 @@ from onyx.cli.asking import (
     settings_said,
     tell,
 )
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import counted, print_json, read_input, say, say_unread, tell_of
 from onyx.cli.verb import Subparsers, add_arguments, add_noun, add_verb
 from onyx.data_source import DataSource
@@ -86,29 +86,22 @@ Only its owner, or an operator, may do so."""
 
 REGISTERED = {
     "--name NAME =": "a name for people",
-    "--schema PATH": "DTD, XML Schema or RELAX NG of the messages: a file; where they are several, "
-    "a folder, zip file or OASIS catalog, with the main one behind # (cda.zip#cda/CDA.xsd)",
-    "--validate MODE{off,report,reject} = off": "messages against the schema: off (not looked for, "
-    "default), report (counted, passed on) or reject (refused with line and reason)",
-    "--compression FORM=FILE...": "a zstd dictionary for messages in a form (text, binary or "
-    "dictionary), as made by 'onyx source train' or, for text, by 'zstd --train'; without one the "
-    "root broker trains its own on the messages that come",
+    "--schema PATH": "DTD, XML Schema or RELAX NG (of several files: ZIP#MAIN)",
+    "--validate MODE{off,report,reject} = off": "take, count or refuse messages that are not "
+    "valid (default: off)",
+    "--compression FORM=FILE...": "a zstd dictionary for messages of this form (onyx source train)",
 }
 SCHEMA = {
     "--schema PATH": "of the messages from now on",
     "--no-schema": "they have none, and are not validated, from now on",
 }
-VALIDATE_HELP = (
-    "messages against the schema: off (not looked for), report (counted, passed on) or reject "
-    "(refused with line and reason)"
-)
+VALIDATE_HELP = "take, count or refuse messages that are not valid"
 
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(
         subparsers,
         "source",
-        details=NETWORK_HELP,
         examples=REGISTER_EXAMPLES
         + LIST_EXAMPLES
         + CHANGES_EXAMPLES

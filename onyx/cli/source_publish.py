@@ -128,8 +128,8 @@ KEYS = {
     "what is in it",
 }
 SENT = {
-    "--header NAME=TEXT...": "goes with each message; traceparent=00-... traces it",
-    "--journal FILE": "keep messages there; made if it is not there",
+    "--header NAME=TEXT...": "a header of each message (traceparent: trace it)",
+    "--journal FILE": "keep messages there until they are accepted",
     "--glob PATTERN = *": 'of a directory, those files that are named so, as "*.xml" (default: '
     "all)",
 }

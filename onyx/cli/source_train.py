@@ -47,7 +47,7 @@ def add_parser(subverbs: Subparsers) -> None:
         "--output FILE!": "where it goes",
         f"--form {{{','.join(FORMS)}}} = {WireFormat.TEXT}": "in which the messages are compressed "
         "(default text)",
-        "--schema FILE": "of the source; matters to the dictionary form",
+        "--schema FILE": "the schema of the source, for the dictionary form",
         f"--bytes N = {_LIMITS.dictionary_bytes_max}": "of the dictionary at most (default "
         f"{_LIMITS.dictionary_bytes_max:,})",
         "--json": "print one JSON object",

@@ -31,7 +31,7 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Spark")
     takes = {
         "--master URL =": "a cluster (default: here)",
-        "--conf KEY=VALUE...": "a setting of Spark, as spark.driver.memory=4g; may be repeated",
+        "--conf KEY=VALUE...": "a setting of Spark, as spark.driver.memory=4g",
     }
     add_arguments(group, takes)
 

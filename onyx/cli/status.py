@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from msgspec.structs import astuple
 
 from onyx.cli.asking import network
-from onyx.cli.network_option import NETWORK_HELP, add_network_arguments
+from onyx.cli.network_option import add_network_arguments
 from onyx.cli.store_rebuild import progress_text
 from onyx.cli.values import check_known, counted, print_json, table
 from onyx.cli.verb import Subparsers, add_verb
@@ -27,7 +27,7 @@ from overlay.statistics import (
     RegistrationStatistics,
 )
 
-DETAILS = f"""\
+DETAILS = """\
 For every broker: the profiles it hosts, the sources it is the root broker of, messages
 published here, received from and sent to other brokers, delivered to users, refused,
 the bytes that wait for a neighbour or a user, and the longest time that its processor was
@@ -60,8 +60,7 @@ that has slowed users, who have spent half of it: whom.
 What there is very much of is not all there ("cut" of --json says how much there is). Of one
 process --of shows all of a collection, or what has --match in its name, up to --limit.
 
-Exit code 69 when a process does not answer or is down.
-{NETWORK_HELP}"""
+Exit code 69 when a process does not answer or is down."""
 
 EXAMPLES = """\
   onyx status --topology topologies/figure4.toml
@@ -107,8 +106,7 @@ def add_parser(subparsers: Subparsers) -> None:
     takes = {
         "--broker ID": "only this broker",
         "--json": "print all statistics, one object a process",
-        "--of COLLECTION": "all that the process has of this, by its name in --json; without "
-        "--broker the registration service",
+        "--of COLLECTION": "all of this that the process has, by its name in --json",
         "--match TEXT =": "with --of: names that have it",
         "--limit N = 100": "with --of (default 100)",
     }

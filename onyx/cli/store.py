@@ -97,7 +97,7 @@ BACKUP_EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "store", details=DETAILS, examples=EXAMPLES)
-    paths = "the data directory of a network, that of one of its processes, a store, or an archive"
+    paths = "the data directory of a network or a process, a store, or an archive"
     node = {"path NODE": "the directory of a process, DATA/nodes/ID, or its store"}
     loss = {"--accept-loss": "go on with less than there has been"}
     json = {"--json": "print JSON, one object a store"}

@@ -52,9 +52,9 @@ EXAMPLES = """\
 
 def add_parser(subverbs: Subparsers) -> None:
     takes = {
-        "path DIR": "the data directory of the network; or its topology file, as given to onyx up",
+        "path DIR": "the data directory of the network, or its topology file",
         "--data DIR": "the data directory, beside a file",
-        "--lost ID...": "a broker that is gone for good; repeatable",
+        "--lost ID...": "a broker that is gone for good",
         "--timeout SECONDS": "wait at most so long",
         "--json": "print JSON, one object",
     }

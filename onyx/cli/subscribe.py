@@ -16,7 +16,7 @@ import trio
 
 from formats.media_types import XML, suffix_of
 from onyx.background import background_tasks
-from onyx.cli.network_option import NETWORK_HELP, add_network_arguments, registration_address
+from onyx.cli.network_option import add_network_arguments, registration_address
 from onyx.cli.values import print_json, say
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.client_values import Delivery
@@ -103,8 +103,7 @@ until somebody subscribes without --ephemeral.
 With --once it takes what waits at the host brokers when it connects, and ends, with exit code 0
 if nothing waits, too. What comes meanwhile waits for the next run.
 
-Runs until it is interrupted, for --count messages, or --once.
-{NETWORK_HELP}"""
+Runs until it is interrupted, for --count messages, or --once."""
 
 EXAMPLES = """\
   onyx subscribe p1
@@ -122,13 +121,12 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Subparsers) -> None:
     takes = {
-        "profiles PROFILE*": "the id of a profile; its key, if it is yours; or USER/KEY",
-        "--user NAME": "all profiles that a user has by now (default without PROFILE: the user "
-        "of your credentials, or your login name)",
+        "profiles PROFILE*": "the id of a profile, its key or USER/KEY",
+        "--user NAME": "all profiles of this user (default without PROFILE: you)",
         "--directory DIR": "write each result to a file in DIR",
         "--count N": "end after the results of N messages",
         "--once": "take what waits by now, then end",
-        "--positions FILE": "keep in FILE how far it is; made if it is not there",
+        "--positions FILE": "keep in FILE how far it is",
         "--share": "divide the results with others who --share",
         "--ephemeral": "keep nothing when nobody subscribes any more: it is lost",
         "--exec COMMAND": "run a shell command for each, results on its input",

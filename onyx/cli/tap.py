@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from onyx.cli.asking import network
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments
+from onyx.cli.network_option import add_client_arguments
 from onyx.cli.values import check_known, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.errors import EXIT_OK, EXIT_UNAVAILABLE, NetworkUnreachable
@@ -22,7 +22,7 @@ KINDS = ("accepted", "refused", "invalid", "crossing", "delivery")
 RATE = 1_000
 AGAIN_SECONDS = 1.0
 
-DETAILS = f"""\
+DETAILS = """\
 A line for each message that a broker accepts from a source or refuses, sends on to another
 broker, or puts into the mailbox of a profile, until Ctrl-C. Filters are looked at in the
 brokers; several of one kind are alternatives. --path shows the messages in which a path, or
@@ -31,8 +31,7 @@ any profile, finds something, by what of the message is at that broker.
 No broker waits for who watches: beyond --rate events a second each leaves events out, and
 says how many. Contents of messages are never shown.
 
-Exit code 69 when no broker answers.
-{NETWORK_HELP}"""
+Exit code 69 when no broker answers."""
 
 EXAMPLES = """\
   onyx tap

@@ -7,7 +7,6 @@ import sys
 
 from formats.graph.syntaxes import GraphSyntax, by_file_name
 from onyx.cli.asking import FIELDS, Told, add_command, add_commands, ask, asked, tell
-from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.values import print_json, read_input
 from onyx.cli.verb import Subparsers, add_noun
 from onyx.errors import UsageError
@@ -16,15 +15,14 @@ from overlay.answers import TaxonomyPut
 
 SYNTAXES = {syntax.name.lower().replace("_", "-"): syntax for syntax in GraphSyntax}
 
-DETAILS = f"""\
+DETAILS = """\
 A taxonomy is a graph: of it count rdfs:subClassOf, rdfs:subPropertyOf, and rdf:type of
 instances. All that are put make one together, which has no cycle. Graphs that are
 published from then on are closed by it: a profile that asks for a class gets what is of a
 class below it. Profiles that ask for a class and those above it are updated.
 Nothing is started again, and what was published before stays as it was.
 
-Whoever puts or removes one needs the role operate (onyx access).
-{NETWORK_HELP}"""
+Whoever puts or removes one needs the role operate (onyx access)."""
 
 EXAMPLES = """\
   onyx taxonomy put topics topics.ttl
@@ -38,7 +36,7 @@ EXAMPLES = """\
 def add_parser(subparsers: Subparsers) -> None:
     subverbs = add_noun(subparsers, "taxonomy", details=DETAILS, examples=EXAMPLES)
     put = {
-        "file FILE": "a graph; - is standard input",
+        "file FILE": "a graph (-: standard input)",
         f"--syntax {{{','.join(SYNTAXES)}}}": "how FILE is written (default: by its name)",
     }
     add_command(

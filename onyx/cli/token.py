@@ -6,7 +6,7 @@ import argparse
 from secrets import token_urlsafe
 
 from onyx.cli.asking import Told, add_commands, ask, moment
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import say, tell_of
 from onyx.cli.verb import Subparsers, add_noun, add_verb
 from onyx.data_directory import write_atomically
@@ -22,7 +22,7 @@ SECRET_BYTES = 32
 DAYS = 30.0
 DAY_SECONDS = 86_400
 
-DETAILS = f"""\
+DETAILS = """\
 A token is a secret in a file, by which a client is a user or a source without a
 certificate: --credentials FILE, or ONYX_CREDENTIALS. It ends after --days, it can be bound
 to some roles (--only), and it can be revoked; then connections that have it are closed.
@@ -30,8 +30,7 @@ The network keeps a digest of the secret alone: what is in FILE nobody can print
 
 Where the topology has [oidc], users may show a token of its issuer: onyx token oidc writes
 a file that says where that token is. It is read again when it changes, and is nobody's
-secret of this network.
-{NETWORK_HELP}"""
+secret of this network."""
 
 EXAMPLES = """\
   onyx token issue user/ann --out ann.token
@@ -41,7 +40,7 @@ EXAMPLES = """\
   onyx token revoke t-3f0a5c1e9b7d
 """
 
-ONLY_HELP = f"bind it to a role, one of {', '.join(ROLES)}; about SCOPE alone, or anything"
+ONLY_HELP = "bind it to a role (onyx access --help), about SCOPE alone or anything"
 
 
 def add_parser(subparsers: Subparsers) -> None:

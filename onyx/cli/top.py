@@ -6,7 +6,7 @@ import argparse
 
 import trio
 
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.top_rows import HEADINGS, KINDS, objects, shown
 from onyx.cli.values import print_json, table
 from onyx.cli.verb import Subparsers, add_verb
@@ -15,14 +15,13 @@ from onyx.network_looks import watch_network
 from onyx.network_view import NetworkView
 from onyx.release import lacks
 
-DETAILS = f"""\
+DETAILS = """\
 Brokers, links, sources and the profiles that take most processor time, with what waits for
 neighbours and users and for how long; looked at every --interval seconds. Keys: q ends.
 
 --once prints it once, as tables, or with --json as objects, one a line.
 
-Without --once it takes textual: pip install 'onyx-dissemination[top]'
-{NETWORK_HELP}"""
+Without --once it takes textual: pip install 'onyx-dissemination[top]'"""
 
 EXAMPLES = """\
   onyx top --topology topologies/figure4.toml

@@ -361,7 +361,7 @@ def add_parser(subparsers: Subparsers) -> None:
     drawn = {
         "--json": "print JSON",
         "--root ID": "only the broadcast tree of this broker",
-        "--svg OUT.svg": "also draw a picture; with --root the tree of that broker",
+        "--svg OUT.svg": "also draw a picture (with --root: the tree of that broker)",
     }
     add_arguments(show, drawn)
     add_apply(subverbs)

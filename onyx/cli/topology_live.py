@@ -8,7 +8,7 @@ import os
 import trio
 
 from onyx.cli.asking import ask, network
-from onyx.cli.network_option import NETWORK_HELP, VARIABLE, add_network_arguments
+from onyx.cli.network_option import VARIABLE, add_network_arguments
 from onyx.cli.values import print_json, read_text, say
 from onyx.cli.verb import JSON, Subparsers, add_verb
 from onyx.drawing import draw_network, draw_tree
@@ -21,7 +21,7 @@ from overlay.routing.broadcast_tree import broadcast_trees
 from overlay.topology import load_topology, parse_topology
 from overlay.tree_name import tree_name
 
-APPLY_DETAILS = f"""\
+APPLY_DETAILS = """\
 Changes a running network into the one that FILE describes, without stopping it: links and
 brokers come and go, broadcast trees are rebuilt. No message is lost or comes twice over it,
 every source's messages stay in order, and trees that stay the same are not touched.
@@ -39,8 +39,7 @@ at SIGHUP to onyx up. What takes a new start is named, with whose; nothing of it
 Name, data directory and the addresses of running processes cannot be changed so.
 
 Exit code 65 when the change is refused, 69 when it is not in place after --timeout seconds.
-FILE itself says which network, unless it is said otherwise:
-{NETWORK_HELP}"""
+FILE itself says which network, unless it is said otherwise:"""
 
 APPLY_EXAMPLES = """\
   onyx topology apply network.toml --dry-run

@@ -8,7 +8,7 @@ from typing import Any
 
 from formats.media_types import media_type_of, publish_format
 from onyx.cli.asking import network
-from onyx.cli.network_option import NETWORK_HELP, add_client_arguments, registration_address
+from onyx.cli.network_option import add_client_arguments, registration_address
 from onyx.cli.values import MEDIA_TYPE, counted, first_of, print_json, read_input, tell_of
 from onyx.cli.verb import Subparsers, add_verb
 from onyx.data_source import DataSource
@@ -20,15 +20,14 @@ from overlay.answers import TraceLink, TraceStep
 from yfilter.graph.said_paths import said_disjunct
 from yfilter.language.namespaces import ShortNames
 
-DETAILS = f"""\
+DETAILS = """\
 Asks every broker on the way what it does with the message, as its parent would send it:
 for a link that is taken, the bytes that came, those that cross and from how many they
 were cut, and the routing query that holds; for one that is not, what of the closest
 routing queries failed; and the profiles there that match. The message is published
 afterwards, unless --dry-run is given.
 
-Exit code 65 when the message is refused.
-{NETWORK_HELP}"""
+Exit code 65 when the message is refused."""
 
 EXAMPLES = """\
   onyx trace report.xml --source s1 --dry-run

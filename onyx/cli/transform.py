@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from onyx.cli.asking import add_command, asked, network
-from onyx.cli.network_option import NETWORK_HELP
 from onyx.cli.values import check_known, counted, first_of, tell_of
 from onyx.cli.verb import Subparsers, add_noun
 from onyx.errors import UsageError
@@ -21,15 +20,14 @@ EXAMPLES = """\
   onyx transform show B1:B3 --root B2 --json
 """
 
-DETAILS = f"""\
+DETAILS = """\
 Asks the broker that sends: B1:B3 is what B1 sends to B3. For the trees that have the same brokers
 behind the link it prints the transformation query, that is what is left of a message, as XQuery;
 the profiles behind the link, by their host brokers; and the bytes saved so far, since the broker
 was started. Graphs are never cut, and for a graph profile an RDF/XML document is not, either.
 
 A link cuts its messages when the topology says transformation = "projection" for it, or "full":
-then parts of return clauses are computed on the way, too, where that makes messages smaller.
-{NETWORK_HELP}"""
+then parts of return clauses are computed on the way, too, where that makes messages smaller."""
 
 
 def add_parser(subparsers: Subparsers) -> None:

@@ -129,7 +129,7 @@ EXAMPLES = """\
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    file = "a topology file (TOML); without one there is one broker on this machine"
+    file = "a topology file (default: one broker on this machine)"
     parser = add_verb(
         *(subparsers, "up", "", run, {"file [TOPOLOGY]": file}), details=DETAILS, examples=EXAMPLES
     )
@@ -140,8 +140,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_arguments(parser.add_mutually_exclusive_group(), one)
     one_or_all = {
         "--standby": "of the one process: the standby that it has",
-        "--port N": "of the registration service; all other ports are as far from it as in the "
-        "file (0: any free ones)",
+        "--port N": "of the registration service, with the others as far from it as in the file",
     }
     add_arguments(parser, one_or_all, {"port": _port})
     how = parser.add_mutually_exclusive_group()
@@ -152,24 +151,21 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         help="of the one process, from onyx cert issue (default: from the data directory)",
     )
-    insecure = "without TLS, so that whoever reaches a port owns the network; on loopback only"
+    insecure = "without TLS, on loopback only"
     add_arguments(how, {"--insecure": insecure})
     parser.add_argument(
         "--gateway",
         metavar="HOST:PORT",
         nargs="?",
         const="",
-        help="serve HTTP and pages to look at the network there (default: that of [gateway], or "
-        f"{DEFAULT_LISTEN})",
+        help=f"serve HTTP and pages there (default: that of [gateway], or {DEFAULT_LISTEN})",
     )
     kept = {
         "--data DIR": "the data directory",
         "--archive DIR": "keep the messages that are published",
         "--archive-share SHARE": "of the messages (default: 1)",
-        "--archive-bytes N": "of each broker's archive; beyond it the oldest files go (default: 10 "
-        "GiB)",
-        "--archive-days DAYS": "an older file goes (default: 30); more options: [archive] in "
-        "docs/topologies.md",
+        "--archive-bytes N": "remove the oldest files of a larger archive (default: 10 GiB)",
+        "--archive-days DAYS": "remove older files (default: 30)",
         "--json": "print what happens as JSON, one object a line",
     }
     add_arguments(parser, kept, {"archive_share": float})

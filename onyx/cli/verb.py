@@ -55,6 +55,24 @@ VERBS = {
 (with "_" for "-"), and the summary that its own help begins with, too."""
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """A usage has no options that the help leaves out: with them argparse 3.11 breaks no lines."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any = None) -> None:
+        shown = [each for each in actions if each.help is not argparse.SUPPRESS]
+        groups = [each for each in groups if {*each._group_actions} & {*shown}]
+        super().add_usage(usage, shown, groups, prefix)
+
+
+class Parser(argparse.ArgumentParser):
+    """Its ``--help`` names the options of ``COMMON`` in one line."""
+
+    def format_help(self) -> str:
+        hidden = [each for each in self._actions if each.help is argparse.SUPPRESS]
+        common = ", ".join(each.option_strings[-1] for each in hidden)
+        return super().format_help() + (common and f"\nsee onyx --help: {common}\n")
+
+
 class Verb(Protocol):
     """A verb module.  Its parser sets ``run`` (Namespace -> exit code, None
     where it is done; or the same to be awaited)."""
@@ -73,10 +91,10 @@ def add_verb(
     examples: str = "",
     kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> argparse.ArgumentParser:
-    """A parser for a verb (or for a verb of a verb) whose ``--help`` ends with examples.
+    """A parser for a verb (or for a verb of a verb).
 
-    ``summary`` is the line in the list of verbs (by default that of ``VERBS``), ``details``
-    continues it in the verb's own help; both are shown as they are wrapped here.  ``run``: what
+    ``summary`` is the line in the list of verbs (by default that of ``VERBS``); its own help has
+    the ``examples`` below it, and ``details`` in the end, as they are wrapped here.  ``run``: what
     happens when it is the one that the command line chose.  ``takes``, ``kinds``: its arguments, as
     of ``add_arguments``.
     """
@@ -84,10 +102,13 @@ def add_verb(
     parser = subparsers.add_parser(
         name,
         help=summary,
-        description="\n\n".join(filter(None, (f"{summary[:1].upper()}{summary[1:]}.", details))),
-        epilog=examples and f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=f"{summary[:1].upper()}{summary[1:]}."
+        + (examples and f"\n\nexamples:\n{examples}"),
+        epilog=details,
+        formatter_class=HelpFormatter,
+        add_help=False,
     )
+    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     if run is not None:
         parser.set_defaults(run=run)
     add_arguments(parser, takes, kinds)
@@ -115,13 +136,15 @@ def add_arguments(
     with a name before the word that the help has for it ``file FILE``, ``plan [PLAN]`` (may be
     missing), ``ids ID...`` (one or more), ``ids ID*`` (any number).
 
-    ``kinds`` of values by name, where the word for it (``KINDS``) does not say it.
+    ``kinds`` of values by name, where the word for it (``KINDS``) does not say it.  The help
+    leaves out those of ``COMMON``.
     """
     for usage, says in takes.items():
+        shown = argparse.SUPPRESS if says and says == COMMON.get(usage) else says
         name, _, rest = usage.partition(" ")
         word, has_default, default = rest.partition(" =")
         if not word:
-            parser.add_argument(name, action="store_true", help=says)
+            parser.add_argument(name, action="store_true", help=shown)
             continue
         more: dict[str, Any] = {"default": default.strip()} if has_default else {}
         is_option = name.startswith("--")
@@ -139,7 +162,7 @@ def add_arguments(
         if metavar:
             more["metavar"] = metavar
         kind = kinds.get(field_of(usage), KINDS.get(metavar, str))
-        parser.add_argument(name, type=kind, help=says, **more)
+        parser.add_argument(name, type=kind, help=shown, **more)
 
 
 def field_of(usage: str) -> str:
@@ -194,6 +217,14 @@ def pair(form: str, text: str) -> tuple[str, str]:
 
 
 JSON = {"--json": "print JSON, one object a line"}
+IDENTITY = {"--credentials FILE": "who you are (default: $ONYX_CREDENTIALS, or your account's)"}
+NETWORK = {
+    "--registration HOST:PORT": "its registration service (default: $ONYX_REGISTRATION)",
+    "--topology FILE": "its topology file, while it runs",
+    "--context NAME": "its name in onyx context list (default: the one in use)",
+}
+COMMON: Takes = {**JSON, **IDENTITY, **NETWORK}
+"""The options that most commands take; ``onyx --help`` alone explains them."""
 KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("N", "K", "DAYS"), positive),
     **dict.fromkeys(("S", "SECONDS", "R", "BYTES", "SHARE"), not_negative),

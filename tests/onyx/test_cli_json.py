@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 
 from onyx.cli.json_lines import LINES, decode_line, schema
 from onyx.cli.main import build_parser
-from onyx.cli.verb import VERBS
+from onyx.cli.verb import COMMON, VERBS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli-json-schema.json"
+SENTENCE_MAX = 90
 
 
 def subverbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -50,3 +52,26 @@ def test_what_was_not_promised_is_seen() -> None:
     for line in ('{"event": "removed"}', '{"event": "removed", "id": "s1", "more": 1}', "{} {}"):
         with pytest.raises((msgspec.ValidationError, msgspec.DecodeError)):
             decode_line("source remove", line)
+
+
+def test_a_help_has_examples_first_and_a_sentence_an_option() -> None:
+    top = build_parser(VERBS)
+    helps = {f"onyx {name}": parser for name, parser in commands()}
+    for name, parser in {"onyx": top, **helps}.items():
+        text = parser.format_help()
+        examples, options = text.find("\nexamples:\n"), text.find("\noptions:\n")
+        assert examples < options or options < 0, name
+        for action in parser._actions:
+            says = action.help or ""
+            assert not re.search(r"; |\. ", says) and len(says) <= SENTENCE_MAX, (name, says)
+    for own in ("up", "source register", "profile add", "subscribe", "status"):
+        assert f"\nexamples:\n  onyx {own} " in helps[f"onyx {own}"].format_help()
+
+
+def test_the_help_of_onyx_alone_explains_what_most_commands_take() -> None:
+    assert [
+        says for says in COMMON.values() if str(says) not in build_parser(()).format_help()
+    ] == []
+    for name, parser in commands():
+        text = " ".join(parser.format_help().split())
+        assert [says for says in COMMON.values() if str(says) in text] == [], name

@@ -15,7 +15,7 @@ import trio
 
 from onyx.cli import source_publish
 from onyx.cli.json_lines import LINES, decode_line
-from onyx.cli.main import build_parser, main
+from onyx.cli.main import main
 from onyx.identity.authority import Authority
 from onyx.positions import PositionFile
 from onyx.publisher_journal import PublisherJournal
@@ -492,24 +492,6 @@ def test_wrong_arguments_are_wrong_usage(
         main(words)
     assert end.value.code == 2
     assert "error: argument" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "up",
-        *("source", "source register", "source list", "source publish"),
-        *("profile", "profile add", "profile show", "profile list"),
-        *("profile update", "profile remove"),
-        "subscribe",
-        "status",
-    ],
-)
-def test_help_of_every_verb_has_an_example(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        build_parser(words.split()[:1]).parse_args([*words.split(), "--help"])
-    assert end.value.code == 0
-    assert f"  onyx {words} " in capsys.readouterr().out.partition("examples:\n")[2]
 
 
 def test_an_interrupted_subscriber_has_acknowledged_what_it_printed(
