@@ -225,6 +225,7 @@ IMPORT_EXAMPLES = """\
   onyx profile import rules.sch --phase codes --skip-bad --prune
 """
 _NAME = re.compile(r"[\w.-]+")
+_LABEL = re.compile(r'(?<=label=")(?:[^"\\]|\\.)*')  # of DOT
 
 
 IMPORT_DETAILS = """\
@@ -374,7 +375,20 @@ def run_plan(arguments: argparse.Namespace) -> None:
         matcher.add_route(conjunction, target)
     nodes_max = arguments.nodes_max
     plan = matcher.dump_graphviz(nodes_max) if arguments.dot else matcher.dump(nodes_max)
-    tell_of(arguments, {"plan": plan}, plan)
+    known = [prefixes_of(read_text(name)) for name in files if name != "-"]
+    shared = {
+        prefix: uri
+        for prefixes in known
+        for prefix, uri in prefixes.items()
+        if prefix or all(each[""] == uri for each in known if "" in each)
+    }
+    names = ShortNames(shared)
+    if arguments.dot:
+        shown = _LABEL.sub(lambda label: names.short(label[0]), plan)
+        shown += "".join(f"// {line}\n" for line in names.declared())
+    else:
+        shown = names.whole(plan)
+    tell_of(arguments, {"plan": plan}, shown)
 
 
 PROFILE_HELP = "its id, its key or USER/KEY"

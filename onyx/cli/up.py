@@ -349,6 +349,8 @@ def _take_settings(
 ) -> None:
     """Of the file, as it is by now."""
     try:
+        if arguments.file == Path(LOCAL_FILE):
+            raise TopologyError(LOCAL_FILE, "", "there is no topology file to read again")
         wanted = _as_said(load_topology(arguments.file), arguments)
         page = _gateway(wanted.gateway, arguments)
         allow_connections(wanted.limits, len(wanted.brokers), str(arguments.file))

@@ -34,3 +34,15 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["profile", "plan", "a.xq", "--link", "north"])
     assert '"north" is not NAME=FILE' in capsys.readouterr().err
+
+
+def test_names_have_the_prefixes_of_the_profiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.xq"
+    file.write_text('declare namespace c="urn:c"; //c:a[c:b = "x"]', encoding="utf-8")
+    assert main(["profile", "plan", str(file)]) == 0
+    assert main(["profile", "plan", str(file), "--dot"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n    c:a\n" in shown and 'label="c:a"' in shown
+    assert "Q{" not in shown
