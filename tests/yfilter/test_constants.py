@@ -346,3 +346,12 @@ def test_what_is_guarded_is_delivered() -> None:
     matcher.add("for $i in //a return <r>{try { 1 idiv 0 } catch err:FOAR0001 { $i/@k }}</r>", "p")
     ((delivery,),) = [found.results for found in matcher.deliver(MESSAGES[0])]
     assert delivery == b'<r k="1"/>'
+
+
+def test_a_refusal_names_things_with_the_prefixes_of_the_profile() -> None:
+    refused = refusal('declare namespace m = "urn:m"; //a["x" treat as element(m:b)]')
+    assert (
+        str(refused)
+        .splitlines()[0]
+        .startswith('line 1, column 40: "x" treat as element(m:b) can only be an error: ')
+    )

@@ -68,6 +68,7 @@ from yfilter.language.namespaces import (
     SCHEMA_NAMESPACE,
     SVRL_NAMESPACE,
     WRITTEN_OUT,
+    ShortNames,
     braced,
 )
 from yfilter.language.patterns import PatternError, check_pattern, check_replacement
@@ -3106,7 +3107,10 @@ class QueryParser(TokenParser):
             shown = unparse(
                 replace(wrong, library=()) if isinstance(wrong, ast.UserCall) else wrong
             )
-            what = f"{shown[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})"
+            short = ShortNames(self.scope.namespaces).short
+            what = (
+                f"{short(shown)[:_SHOWN_MAX]} can only be an error: {fault.reason} ({fault.code})"
+            )
             raise self.refusal("error", what, self.place_of(fault.parts), value_suggestion(wrong))
 
     def _begins_profile(self, token: Token) -> bool:
