@@ -69,7 +69,8 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         hidden = [each for each in self._actions if each.help is argparse.SUPPRESS]
-        common = ", ".join(each.option_strings[-1] for each in hidden)
+        known = {"--help", *(usage.split()[0] for usage in COMMON)}
+        common = ", ".join(o for each in hidden for o in each.option_strings if o in known)
         return super().format_help() + (common and f"\nsee onyx --help: {common}\n")
 
 
