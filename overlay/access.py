@@ -185,13 +185,15 @@ class Access:
     def _scopes_of(self, principal: str, right: Right) -> frozenset[str]:
         found = self._scopes.get((principal, right))
         if found is None:
-            whole_role = f"{principal.partition('/')[0]}/*"
             found = self._scopes[principal, right] = frozenset(
-                rule.scope
-                for rule in self.rules
-                if rule.principal in (principal, whole_role, ANYTHING) and right in ROLES[rule.role]
+                rule.scope for rule in self.rules_of(principal) if right in ROLES[rule.role]
             )
         return found
+
+    def rules_of(self, principal: str) -> list[Rule]:
+        """The rules about a principal: of its name, of its role, and of all."""
+        named = principal, f"{principal.partition('/')[0]}/*", ANYTHING
+        return [rule for rule in self.rules if rule.principal in named]
 
 
 @dataclass(slots=True)

@@ -352,13 +352,6 @@ class WaitingPage(Answer, frozen=True):
 # --- access -----------------------------------------------------------------------------------
 
 
-class Asker(Answer, frozen=True):
-    """The principal that asks, "" without TLS, and whether it operates the network."""
-
-    principal: str
-    operates: bool
-
-
 class Rule(Entry, frozen=True):
     principal: str
     role: str
@@ -368,6 +361,18 @@ class Rule(Entry, frozen=True):
 
 class Rules(Listing, frozen=True):
     rules: list[Rule]
+
+
+class Asker(Answer, frozen=True):
+    """The principal that asks, "" without TLS, whether it operates and whether it administers the
+    network; the ``rules`` that are about it; ``only``: the (role, scope) to which the token that it
+    has shown is bound."""
+
+    principal: str
+    operates: bool
+    administers: bool = False
+    rules: list[Rule] = []
+    only: list[tuple[str, str]] = []
 
 
 class RuleChanged(Answer, frozen=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -331,12 +331,23 @@ class ProfileSet(_ProfileSettings, frozen=True, kw_only=True):  # type: ignore[c
 
 
 class ProfileList(OfUser, frozen=True, kw_only=True):
-    """List profiles in order of registration; a page, behind the id ``after``."""
+    """List profiles in order of registration, or of ``sort``; a page, behind the id ``after``.
+
+    ``skip``: how many of these to leave out first; ``texts``: with their texts, fewer to a page.
+    """
 
     answer: ClassVar = answers.Profiles
 
     after: Name = ""
     texts: bool = False
+    search: Annotated[
+        Name, Meta(description="only those with this in the id, user, host broker or text")
+    ] = ""
+    sort: Annotated[
+        Literal["", "profile", "user", "host", "version"], Meta(description="the order")
+    ] = ""
+    descending: Annotated[bool, Meta(description="the last by this order first")] = False
+    skip: Whole = 0
 
 
 class ProfileFindMany(ProfilesNamed, frozen=True, kw_only=True):
@@ -757,7 +768,7 @@ class AuditMarks(Asked, frozen=True, kw_only=True):
 
 
 class Whoami(Asked, frozen=True, kw_only=True):
-    """The principal that asks, and whether it operates the network."""
+    """The principal that asks, and its rights."""
 
     verb = "access.whoami"
     right = Right.KNOWN

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from overlay import answers, verbs
 from overlay.access import Access, Right, Rule, Token, check_rule
 from overlay.link.core_context import CoreContext
@@ -91,8 +93,20 @@ class AccessControl(Part):
 
     def _whoami(self, connection: int, request: Request, asked: verbs.Whoami) -> answers.Asker:
         asker = self._links.principal(connection)
-        operates = self.table.now.may(asker, Right.OPERATE)
-        return answers.Asker("" if asker is None else str(asker), operates)
+        access = self.table.now
+        found = answers.Asker(
+            "" if asker is None else str(asker),
+            operates=access.may(asker, Right.OPERATE),
+            administers=access.may(asker, Right.ADMIN),
+        )
+        if asker is None:
+            return found
+        token = access.tokens.get(asker.token)
+        return replace(
+            found,
+            rules=[answers.Rule(*rule) for rule in access.rules_of(str(asker))],
+            only=[] if token is None else token.only,
+        )
 
     def _list(self, asked: verbs.AccessList) -> answers.Rules:
         fixed = [answers.Rule(*rule, from_topology=True) for rule in self._fixed]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -326,13 +327,18 @@ class RegistrationRequests(Part):
     def _list_profiles(
         self, connection: int, request: Request, asked: verbs.ProfileList
     ) -> answers.Profiles:
-        """One page in order of registration: those after the id ``after``.
-
-        ``texts``: with what they say, and fewer to a page.
-        """
         user = verbs.user_meant(asked.user, self._server.principal(connection))
-        after = asked.after
-        entries = [entry for entry in self._catalog.profiles.values() if user in ("", entry.user)]
+        after, wanted = asked.after, asked.search.casefold()
+        entries = [
+            entry
+            for entry in self._catalog.profiles.values()
+            if user in ("", entry.user) and (not wanted or _has(entry, wanted))
+        ]
+        if asked.sort:
+            entries.sort(key=attrgetter(asked.sort), reverse=asked.descending)
+        elif asked.descending:
+            entries.reverse()
+        entries = entries[asked.skip :]
         if after:
             ids = [entry.profile for entry in entries]
             entries = entries[ids.index(after) + 1 :] if after in ids else []
@@ -382,3 +388,9 @@ def _key(key: str, request: Request, kind: str, owner: str, *content: str) -> Ke
     if not key:
         return None
     return Key.of(kind, owner, key, *(request.arguments.get(name) for name in content))
+
+
+def _has(entry: ProfileEntry, wanted: str) -> bool:
+    """Whether a profile is one to find by a text in lower case."""
+    said = (entry.profile, entry.user, entry.host, entry.text)
+    return any(wanted in each.casefold() for each in said)

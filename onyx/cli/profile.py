@@ -580,8 +580,8 @@ def add_parser(subparsers: Subparsers) -> None:
     add_command(
         *(subverbs, verbs.ProfileList, Told(columns=LISTED, line=_without_text), None),
         {"--user NAME": "only those of this user"},
-        but=("after", "texts"),
-        examples="  onyx profile list --user ada",
+        but=("after", "texts", "skip"),
+        examples="  onyx profile list --user ada\n  onyx profile list --search nitf --sort host",
     )
     export = add_verb(
         *(subverbs, "export", "print all profiles with their texts, one JSON object a line"),

@@ -1007,6 +1007,13 @@ async def sign_in(call: Call) -> Response:
     return said
 
 
+async def sign_out(call: Call) -> Response:
+    """The token stays one, for those who have it; a browser forgets it."""
+    said = Response(status_code=204)
+    said.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return said
+
+
 async def document(call: Call) -> dict[str, Any]:
     return openapi(OPERATIONS)
 
@@ -1166,6 +1173,12 @@ OPERATIONS = (
         media_type=JSON,
         answers={200: "whose it is"},
         gives=SignedIn,
+    ),
+    Operation(
+        "DELETE /v1/sign-in",
+        "Forget the token that sign-in has kept in a cookie",
+        sign_out,
+        answers={204: "it is forgotten"},
     ),
     Operation(
         "GET /v1/openapi.json", "This document", document, answers={200: "OpenAPI 3.1"}, gives=dict

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import re
 import socket
 import sys
 import time
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,9 +41,10 @@ from onyx.gateway.api import OPERATIONS, Operation, letters_found, status_of, tr
 from onyx.gateway.call import Call, Gateway
 from onyx.gateway.history import History
 from onyx.gateway.http_door import HttpRequest, serve
+from onyx.gateway.listing import ROWS, Column, Listing
 from onyx.gateway.map_feed import MapFeed
 from onyx.gateway.options import GatewayOptions
-from onyx.gateway.refusals import media_type_refused, problem
+from onyx.gateway.refusals import bad_argument, media_type_refused, problem
 from onyx.gateway.sessions import Sessions
 from onyx.gateway.traffic import Traffic
 from onyx.gateway.trials import Trials
@@ -54,7 +57,8 @@ from onyx.registration_client import RegistrationClient, addresses_of, impatient
 from onyx.release import who
 from onyx.renewal import keep_shown_renewed
 from overlay import verbs
-from overlay.answers import Shape, SourceInfo, TraceLink, TraceStep
+from overlay.access import ROLES, Right
+from overlay.answers import AuditEntry, Shape, SourceInfo, TraceLink, TraceStep
 from overlay.delivery_policy import WHEN_FULL
 from overlay.link import validity
 from overlay.link.open_files import allow_all_files
@@ -324,7 +328,6 @@ def _link(parent: dict[str, Any], link: TraceLink, child: dict[str, Any]) -> dic
     return {**found, "note": note, "why": failed}
 
 
-PROFILES_SHOWN = 200
 SHOWN_BYTES = 4_000  # of a dead letter
 EXAMPLE_PROFILE = """\
 for $n in $msg/nitf
@@ -335,6 +338,76 @@ EXAMPLE_MESSAGE = """\
   <head><pubdata edition.area="SF"/></head>
   <body><body.head><hedline>Markets calm</hedline></body.head></body>
 </nitf>"""
+
+WAITING_SECONDS = 10.0  # until a delivery that is evaluated late is there
+
+
+def _column(label: str, name: str, *, is_number: bool = False) -> Column:
+    return Column(label, attrgetter(name), is_number)
+
+
+def _figure(label: str, name: str) -> Column:
+    """Of a row of brokers, whose status may not have it."""
+    return Column(label, lambda row: row[2].get(name), is_number=True)
+
+
+BROKER_COLUMNS = {
+    "node": Column("Node", lambda row: f"{row[0]} {row[1] or ''}"),
+    "state": Column("State", lambda row: said_state(row[2]["state"])),
+    "profiles": _figure("Profiles", "profiles"),
+    "published": _figure("Published", "published"),
+    "received": _figure("Received", "received"),
+    "delivered": _figure("Delivered", "delivered"),
+    "refused": _figure("Refused", "refused"),
+    "waiting": _figure("Waiting", "waiting_bytes"),
+    "turn": _figure("Longest turn", "longest_turn_ms"),
+}
+SOURCE_COLUMNS = {
+    "source": _column("Source", "id"),
+    "name": _column("Name", "name"),
+    "root": _column("Root broker", "root"),
+    "schema": _column("Schema", "schema_name"),
+    "validation": _column("Validation", "validation"),
+    "rate": _column("Messages a second, declared", "rate", is_number=True),
+    "place": Column("Place"),
+}
+PROFILE_COLUMNS = {
+    "profile": Column("Profile", is_sorted=True),
+    "user": Column("User", is_sorted=True),
+    "host": Column("Host broker", is_sorted=True),
+    "version": Column("Version", is_number=True, is_sorted=True),
+    "state": Column("State"),
+    "text": Column("Text"),
+}
+LETTER_COLUMNS = {
+    "at": _column("At", "at"),
+    "node": _column("Node", "node"),
+    "kind": _column("Kind", "kind"),
+    "what": _column("What", "what"),
+    "size": _column("Bytes", "size", is_number=True),
+    "error": _column("Why", "error"),
+}
+RULE_COLUMNS = {
+    "principal": _column("Principal", "principal"),
+    "role": _column("Role", "role"),
+    "scope": _column("Scope", "scope"),
+    "from": Column("Given by", lambda rule: "topology" if rule.from_topology else "grant"),
+}
+OWN_RULE_COLUMNS = {name: each for name, each in RULE_COLUMNS.items() if name != "from"}
+TOKEN_COLUMNS = {
+    "token": _column("Token", "token"),
+    "principal": _column("Principal", "principal"),
+    "expires": _column("Over at", "expires"),
+    "only": Column("Bound to", lambda token: " ".join(map(" ".join, token.only))),
+}
+AUDIT_COLUMNS = {
+    "number": _column("Number", "number", is_number=True),
+    "at": Column("At", lambda entry: time_text(entry.at)),
+    "who": _column("Who", "who"),
+    "what": _column("What", "what"),
+    "kind": Column("Kind", lambda entry: "refusal" if entry.refused else "change"),
+    "detail": _column("Detail", "detail"),
+}
 
 Context: TypeAlias = Mapping[str, Any]
 Page: TypeAlias = tuple[str, Callable[[Call], Awaitable[Context]]]
@@ -357,7 +430,7 @@ async def show_brokers(call: Call) -> Context:
     }
     labels = {broker.id: broker.label for broker in topology.brokers}
     rows = [(node, labels.get(node), status_of(each).shown()) for node, each in told.items()]
-    return {"rows": rows, "archives": archives}
+    return {"list": Listing.asked(call.request, BROKER_COLUMNS).of(rows), "archives": archives}
 
 
 async def show_broker(call: Call) -> Context:
@@ -404,7 +477,8 @@ async def show_link(call: Call) -> Context:
 
 
 async def show_sources(call: Call) -> Context:
-    return {"sources": await call.session.client.sources()}
+    sources = await call.session.client.sources()
+    return {"list": Listing.asked(call.request, SOURCE_COLUMNS).of(sources)}
 
 
 async def show_source(call: Call) -> Context:
@@ -418,13 +492,12 @@ async def show_source(call: Call) -> Context:
 
 
 async def show_profiles(call: Call) -> Context:
-    query = call.request.query_params
-    user = query.get("user", call.session.user_name)
-    asked = verbs.ProfileList(user=user, after=query.get("after", ""), texts=True)
-    page = await call.session.client.ask(asked)
-    found = page.profiles[:PROFILES_SHOWN]
-    more = page.more or len(page.profiles) > PROFILES_SHOWN
-    return {"profiles": found, "user": user, "after": found[-1].id if more else ""}
+    user = call.request.query_params.get("user", call.session.user_name)
+    found = Listing.asked(call.request, PROFILE_COLUMNS)
+    said = {"user": user, "search": found.search, "sort": found.sort, "texts": True}
+    more = {"descending": found.is_descending, "skip": found.skip}
+    page = await call.session.client.ask(call.asked(verbs.ProfileList, said | more))
+    return {"list": found.filled(page.profiles), "user": user}
 
 
 async def show_profile(call: Call) -> Context:
@@ -434,6 +507,21 @@ async def show_profile(call: Call) -> Context:
         history.look_at(profile.id, host)
     charts = history.charts("profile", profile.id)
     return {"profile": profile, "when_full": WHEN_FULL, "charts": charts}
+
+
+async def show_waiting(call: Call) -> Context:
+    """Deliveries of a profile that wait, from the oldest on; they stay."""
+    name, user = call.path["profile"], call.session.user
+    place, said = (await user.positions(name))[name], call.request.query_params.get("after", "0")
+    if not re.fullmatch("[0-9]{1,15}", said):
+        raise bad_argument("after", "a position")
+    after = max(place.gone, int(said))
+    context = {"profile": name, "waiting": place.last - place.gone, "lost": place.lost}
+    if after >= place.last:
+        return {**context, "deliveries": (), "after": 0}
+    page = await user.waiting(name, after, place.last, WAITING_SECONDS)
+    after = page.through if page.through < place.last else 0
+    return {**context, "deliveries": page.deliveries, "after": after}
 
 
 async def show_playground(call: Call) -> Context:
@@ -474,7 +562,8 @@ async def show_changes(call: Call) -> Context:
 
 async def show_dead(call: Call) -> Context:
     found = await letters_found(call, call.session.user_name)
-    return {"letters": found.letters, "silent": found.silent}
+    letters = Listing.asked(call.request, LETTER_COLUMNS).of(found.letters)
+    return {"list": letters, "silent": found.silent}
 
 
 async def show_letter(call: Call) -> Context:
@@ -482,6 +571,28 @@ async def show_letter(call: Call) -> Context:
     letter = await call.session.ask_node(node, verbs.DeadShow(id=call.path["letter"]))
     data = letter.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     return {"node": node, "letter": letter, "data": data}
+
+
+async def show_me(call: Call) -> Context:
+    return {"list": Listing.asked(call.request, OWN_RULE_COLUMNS).of(call.session.who.rules)}
+
+
+async def show_access(call: Call) -> Context:
+    found = await call.session.client.ask(verbs.AccessList())
+    rules = Listing.asked(call.request, RULE_COLUMNS).of(found.rules)
+    return {"list": rules, "roles": tuple(ROLES)}
+
+
+async def show_tokens(call: Call) -> Context:
+    found = await call.session.client.ask(verbs.TokenList())
+    return {"list": Listing.asked(call.request, TOKEN_COLUMNS).of(found.tokens)}
+
+
+async def show_audit(call: Call) -> Context:
+    """The latest first."""
+    entries: list[AuditEntry] = await call.session.client.listed(verbs.AuditList())
+    entries.reverse()
+    return {"list": Listing.asked(call.request, AUDIT_COLUMNS).of(entries)}
 
 
 async def show_metadata(call: Call) -> Context:
@@ -504,7 +615,7 @@ async def show_provider(call: Call) -> Context:
     context: dict[str, Any] = {"provider": provider, "repository": repository}
     if repository:
         asked = requests.Rules(repository=repository, after=query.get("after", ""))
-        rules = (await call.ask_provider(provider, asked))[:PROFILES_SHOWN]
+        rules = (await call.ask_provider(provider, asked))[:ROWS]
         if rules:
             asked = requests.Rules(repository=repository, after=rules[-1].id)
             context["more"] = await call.ask_provider(provider, asked)
@@ -543,25 +654,44 @@ PAGES: Mapping[str, Page] = {
     "/metadata/{provider}": ("provider.html", show_provider),
     "/profiles": ("profiles.html", show_profiles),
     "/profiles/{profile}": ("profile.html", show_profile),
+    "/profiles/{profile}/waiting": ("waiting.html", show_waiting),
     "/queries": ("queries.html", show_queries),
     "/playground": ("playground.html", show_playground),
     "/trace": ("trace.html", show_trace),
     "/changes": ("changes.html", show_changes),
     "/dead": ("dead.html", show_dead),
     "/dead/{node}/{letter}": ("letter.html", show_letter),
+    "/access": ("access.html", show_access),
+    "/tokens": ("tokens.html", show_tokens),
+    "/audit": ("audit.html", show_audit),
+    "/me": ("me.html", show_me),
 }
 NAVIGATION = (
-    ("/", "Map"),
-    ("/brokers", "Brokers"),
-    ("/sources", "Sources"),
-    ("/profiles", "Profiles"),
-    ("/metadata", "Metadata"),
-    ("/queries", "Queries"),
-    ("/playground", "Playground"),
-    ("/trace", "Trace"),
-    ("/changes", "Plans"),
-    ("/dead", "Dead letters"),
+    ("/", "Map", Right.OPERATE),
+    ("/brokers", "Brokers", Right.OPERATE),
+    ("/sources", "Sources", Right.KNOWN),
+    ("/profiles", "Profiles", Right.KNOWN),
+    ("/metadata", "Metadata", Right.KNOWN),
+    ("/queries", "Queries", Right.KNOWN),
+    ("/playground", "Playground", Right.KNOWN),
+    ("/trace", "Trace", Right.OPERATE),
+    ("/changes", "Plans", Right.OPERATE),
+    ("/dead", "Dead letters", Right.KNOWN),
+    ("/access", "Rights", Right.ADMIN),
+    ("/tokens", "Tokens", Right.ADMIN),
+    ("/audit", "Audit", Right.ADMIN),
+    ("/me", "Who I am", Right.KNOWN),
 )
+"""Pages of the menu, each with the right that it takes."""
+
+
+def navigation(call: Call | None) -> list[tuple[str, str]]:
+    """The pages that are not refused to the asker; none to nobody."""
+    if call is None:
+        return []
+    who = call.session.who
+    has = {Right.KNOWN: True, Right.OPERATE: who.operates, Right.ADMIN: who.administers}
+    return [(target, name) for target, name, right in NAVIGATION if has[right]]
 
 
 async def _topology(call: Call) -> tuple[Topology, Shape]:
@@ -598,6 +728,11 @@ def time_text(second: float) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S Z")
 
 
+def said_state(state: str) -> str:
+    """Of a process, as people say it."""
+    return "up" if state == "here" else state
+
+
 FOLDER = Path(__file__).parent
 
 
@@ -610,7 +745,14 @@ def application(gateway: Gateway) -> ASGIApp:
 
         async def endpoint(request: Request) -> Response:
             async def show(call: Call) -> Response:
-                context = await gather(call)
+                if path == "/" and not call.session.operates:
+                    return RedirectResponse("/profiles", 303)
+                try:
+                    context = await gather(call)
+                except UserError as error:
+                    if error.code == "not-authenticated":
+                        raise
+                    return _refused(templates, request, error, call)
                 return _render(templates, request, template, 200, call=call, **context)
 
             try:
@@ -683,9 +825,12 @@ async def _answered(
         raise known[0] from None
 
 
-def _refused(templates: jinja2.Environment, request: Request, error: UserError) -> Response:
+def _refused(
+    templates: jinja2.Environment, request: Request, error: UserError, call: Call | None = None
+) -> Response:
     _, status = ending(error.code)
-    return _render(templates, request, "refused.html", status, refused=error, status=status)
+    said = {"refused": error, "call": call}
+    return _render(templates, request, "refused.html", status, status=status, **said)
 
 
 def _templates() -> jinja2.Environment:
@@ -699,7 +844,8 @@ def _templates() -> jinja2.Environment:
     )
     templates.filters.update(bytes=bytes_text, count=count_text, time=time_text)
     templates.filters.update(in_short=lambda text: ShortNames().whole(text))
-    templates.globals["navigation"] = NAVIGATION
+    templates.filters.update(state=said_state)
+    templates.globals["navigation"] = navigation
     return templates
 
 

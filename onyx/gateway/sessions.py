@@ -51,7 +51,7 @@ _A = TypeVar("_A")
 
 
 class Session:
-    """Of one identity: ``principal`` ("" in a network without TLS), whether they ``operates``."""
+    """Of one identity: ``principal`` ("" in a network without TLS), and the rights of ``who``."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Session:
         nursery: trio.Nursery,
         who: Asker,
     ) -> None:
-        self.principal, self.operates = who.principal, who.operates
+        self.principal, self.who = who.principal, who
         self.client, self.user = client, user
         self.users = self.streams = 0
         self.used_at = trio.current_time()
@@ -74,6 +74,10 @@ class Session:
         self._sources: dict[str, _Publishing] = {}
         self._opening = trio.Lock()
         self.backtests = Backtests()
+
+    @property
+    def operates(self) -> bool:
+        return self.who.operates
 
     @property
     def user_name(self) -> str:
@@ -186,8 +190,7 @@ class Session:
             with trio.move_on_after(WATCH_SECONDS):
                 await self.ended.wait()
                 return
-            who = await self.client.ask(verbs.Whoami())
-            self.operates = who.operates
+            self.who = await self.client.ask(verbs.Whoami())
 
     async def _node(self, address: str) -> NetworkClient:
         async with self._opening:

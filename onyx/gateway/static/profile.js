@@ -35,12 +35,6 @@ follow.addEventListener("click", () => {
   });
 });
 
-document.getElementById("remove").addEventListener("click", async () => {
-  if (!confirm(`Remove ${id}, with what was not delivered?`)) return;
-  try { await ask("DELETE", `/v1/profiles/${encodeURIComponent(id)}`); location.href = "/profiles"; }
-  catch (error) { put(Object.assign(document.createElement("li"), { className: "bad", textContent: place(error) })); }
-});
-
 const policy = document.getElementById("policy"), path = `/v1/profiles/${encodeURIComponent(id)}/policy`;
 const tell = (text) => { document.getElementById("policy-said").textContent = text; };
 

@@ -1,7 +1,7 @@
 import { ask, place } from "./ask.js";
 
 const $ = (id) => document.getElementById(id);
-const form = $("change"), id = $("remove").dataset.source, path = `/v1/sources/${encodeURIComponent(id)}`;
+const form = $("change"), path = `/v1/sources/${encodeURIComponent(form.dataset.source)}`;
 
 function before(name) { // as the page came
   const field = form.elements[name];
@@ -31,11 +31,6 @@ form.addEventListener("submit", async (event) => {
       else if (field.type === "number") field.defaultValue = field.value;
     }
   } catch (error) { $("said").textContent = place(error); }
-});
-
-$("remove").addEventListener("click", async () => {
-  if (!confirm(`Remove ${id}? What was accepted of it is still delivered.`)) return;
-  try { await ask("DELETE", path); location.href = "/sources"; } catch (error) { $("said").textContent = place(error); }
 });
 
 form.querySelector("button").disabled = false;

@@ -38,6 +38,7 @@ from tests.onyx.networks import RunningProcess, small_topology_text
 
 SECRET = "a-token-of-an-operator-of-the-tests"
 CORS_SECRET = "another-token-of-an-operator-of-the-tests"
+SECRET_OF_ANN = "a-token-of-a-user-of-the-tests"
 NAME = "onyx.example"
 HERE = "127.0.0.1"
 
@@ -89,6 +90,7 @@ async def test_everybody_shows_a_token(gateway_network: RunningProcess, tmp_path
     tls = ssl.create_default_context(cafile=str(certificate_file))
     tls.check_hostname = False  # what is dialled is an address
     await issue(where, "operator/op", SECRET)
+    await issue(where, "user/ann", SECRET_OF_ANN)
     source = (await DataSource.register(where)).id
     async with running(where, options) as url:
         await trio.to_thread.run_sync(check, url, tls, source)
@@ -109,6 +111,26 @@ def check(url: str, tls: ssl.SSLContext, source: str) -> None:
     known = Client(url, {"host": NAME, "cookie": cookie.partition(";")[0]}, tls)
     assert known.ask("GET", "/brokers").status == 200
     check_bound(known, source)
+    check_user(Client(url, {"host": NAME, "cookie": f"onyx-token={SECRET_OF_ANN}"}, tls))
+
+
+def check_user(ann: Client) -> None:
+    """She lands on her profiles, and her menu has nothing that is refused; she may sign out."""
+    assert ann.ask("GET", "/").headers["location"] == "/profiles"
+    page = ann.ask("GET", "/me").said
+    assert "user/ann" in page
+    targets = re.findall(
+        r'<a href="([^"]+)"(?: aria-current="page")?>', page.partition("</nav>")[0]
+    )
+    assert "/profiles" in targets
+    assert {target: ann.ask("GET", target).status for target in targets} == dict.fromkeys(
+        targets, 200
+    )
+    refused = ann.ask("GET", "/brokers")
+    assert refused.status == 403
+    assert "/brokers" not in refused.said.partition("</nav>")[0]
+    left = ann.ask("DELETE", "/v1/sign-in")
+    assert (left.status, "Max-Age=0" in left.headers["set-cookie"]) == (204, True)
 
 
 async def test_pages_of_origins_that_are_allowed_may_use_the_api(

@@ -28,7 +28,8 @@ ARGUMENTS = [
 ]
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 PAGES = ("/", "/brokers", "/brokers/B1", "/links/B1/B2", "/sources", "/profiles", "/playground",
-         "/trace", "/changes", "/dead", "/metadata", "/queries", "/sign-in")  # fmt: skip
+         "/trace", "/changes", "/dead", "/metadata", "/queries", "/access", "/tokens",
+         "/audit", "/me", "/sign-in")  # fmt: skip
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
@@ -95,7 +96,8 @@ def test_every_page_opens_and_keeps_nobody_out(
 ) -> None:
     profile = client.add_profile("/page")
     client.ask("POST", f"/v1/sources/{source}/messages", "<page>")  # a dead letter
-    for path in (*PAGES, f"/profiles/{profile}", f"/sources/{source}"):
+    paths = (f"/profiles/{profile}", f"/profiles/{profile}/waiting", f"/sources/{source}")
+    for path in (*PAGES, *paths):
         watched.open(path)
         watched.check(path)
     page = watched.open("/dead")
@@ -215,6 +217,111 @@ def test_a_policy_and_a_source_are_changed_on_their_pages(
     assert client.ask("GET", f"/v1/sources/{source}").said["rate"] == 12
     watched.check("a source")
     client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_pages_fit_a_phone(watched: Watched, client: Client, source: str) -> None:
+    """Nothing is wider than it; the menu opens, and each cell of a list says what it is."""
+    profile = client.add_profile("/phone")
+    watched.page.set_viewport_size({"width": 375, "height": 700})
+    for path in (*PAGES, f"/profiles/{profile}", f"/sources/{source}"):
+        page = watched.open(path)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 375, path
+        watched.check(path)
+    page = watched.open("/profiles")
+    label = page.evaluate("getComputedStyle(document.querySelector('td'), '::before').content")
+    assert label == '"Profile"'
+    page.locator("#menu").click()
+    watched.check("the menu")
+    page.get_by_role("link", name="Sources").click()
+    page.locator("h1", has_text="Sources").wait_for()
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_a_list_is_searched_and_sorted(watched: Watched, client: Client) -> None:
+    added = [client.add_profile(f"/sorted{n}", user=user) for n, user in enumerate("bca")]
+    page = watched.open("/profiles?user=")
+    page.fill("#search", "SORTED")
+    page.locator(".find button").click()
+    page.get_by_role("link", name="User", exact=True).click()
+    page.locator('th[aria-sort="ascending"]').wait_for()
+    assert page.locator("td:nth-child(2)").all_inner_texts() == ["a", "b", "c"]
+    watched.check("sorted")
+    page.get_by_role("link", name="User", exact=True).click()
+    page.locator('th[aria-sort="descending"]').wait_for()
+    assert page.locator("td:nth-child(2)").all_inner_texts() == ["c", "b", "a"]
+    page = watched.open("/profiles?user=&search=sorted&page=2")
+    assert page.locator(".empty").inner_text() == "Nothing is found."
+    for profile in added:
+        client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_a_source_is_registered_and_a_dead_letter_replayed_and_dropped(
+    watched: Watched, client: Client
+) -> None:
+    page = watched.open("/sources")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.locator("summary").click()
+    page.fill('details [name="name"]', "by-hand")
+    page.fill('details [name="rate"]', "2.5")
+    page.locator("details button:enabled").click()
+    page.locator("h1", has_text="by-hand").wait_for()
+    source = client.ask("GET", "/v1/sources/by-hand").said
+    assert (source["rate"], source["location"]) == (2.5, None)
+    client.ask("POST", f"/v1/sources/{source['id']}/messages", "<unended>")
+    page = watched.open(f"/dead?search={source['id']}")
+    page.locator("td a").click()
+    page.get_by_role("button", name="Replay").and_(page.locator(":enabled")).click()
+    page.locator("#said", has_text="line 1").wait_for()  # it is refused again
+    watched.wrong.clear()  # the browser says of the 422 that it is one
+    page.get_by_role("button", name="Drop").click()
+    page.locator("h1", has_text="Dead letters").wait_for()
+    letters = client.ask("GET", "/v1/dead").said["letters"]
+    assert [each["source"] for each in letters].count(source["id"]) == 1  # of the replay
+    page = watched.open(f"/sources/{source['id']}")
+    page.get_by_role("button", name="Remove").and_(page.locator(":enabled")).click()
+    page.locator("h1", has_text="Sources").wait_for()
+
+
+def test_results_that_wait_are_seen_and_stay(watched: Watched, client: Client, source: str) -> None:
+    profile = client.add_profile("/waits")
+    for text in ("one", "two"):
+        client.publish(source, f"<waits>{text}</waits>")
+    for _ in range(2):
+        give_up_at = time.monotonic() + SAFETY_SECONDS
+        while True:  # the second is on its way
+            page = watched.open(f"/profiles/{profile}/waiting")
+            shown = page.locator("pre").all_inner_texts()
+            if len(shown) == 2:
+                break
+            assert time.monotonic() < give_up_at
+        assert shown == ["<waits>one</waits>", "<waits>two</waits>"]
+    watched.check("what waits")
+    client.ask("DELETE", f"/v1/profiles/{profile}")
+
+
+def test_rights_and_tokens_are_given_and_taken(watched: Watched, client: Client) -> None:
+    page = watched.open("/access")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.fill('[name="principal"]', "user/hand")
+    page.select_option('[name="role"]', "operate")
+    page.locator("form .first:enabled").click()
+    page.locator("tr", has_text="user/hand").get_by_role("button", name="Take").click()
+    page.locator("tr", has_text="user/hand").wait_for(state="detached")
+    page = watched.open("/tokens")
+    page.fill('[name="principal"]', "user/hand")
+    page.locator("form .first:enabled").click()
+    page.locator("#secret code").wait_for()
+    secret = page.locator("#secret code").inner_text()
+    assert len(secret) > 20
+    watched.check("a token")
+    page.locator("#secret a").click()
+    page.locator("tr", has_text="user/hand").wait_for()
+    assert secret not in page.content()
+    page.get_by_role("button", name="Revoke").and_(page.locator(":enabled")).first.click()
+    page.locator("tr", has_text="user/hand").wait_for(state="detached")
+    page = watched.open("/audit?search=user/hand")
+    assert page.locator("tbody tr").count() == 4
 
 
 def test_a_trace_is_a_picture(watched: Watched, client: Client) -> None:
