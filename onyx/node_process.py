@@ -223,7 +223,7 @@ async def tell_lost(
     said = ErrorFrame(STORE_LOST, detail, fatal=True)
     doors = [replace(door, closed=said) for door in doors_of(sockets, topology)]
     own = node_limits(topology.limits)
-    connections = Connections(EventQueue(own.inbox_events), open_stream, own, credentials)
+    connections = Connections(EventQueue(), open_stream, own, credentials)
     with trio.move_on_after(TELL_SECONDS):
         await connections.run(doors, {}, trio.TASK_STATUS_IGNORED)
 

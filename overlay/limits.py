@@ -124,8 +124,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     address_connections_max: Annotated[int, at("refuse", 0, 1_000_000)] = 1024
     """of sources and users from one address of another machine (of an IPv6 network, /64); 0: any
     number"""
-    receive_bytes_max: Annotated[int, at("wait", MIB, 2**40)] = 128 * MIB
-    """bytes that a process has read and not handled; beyond, clients are not read"""
+    receive_bytes_max: Annotated[int, at("wait", MIB, 2**40)] = MIB
+    """bytes that a process reads from all connections before it handles them, but 4 KiB of each
+    anyway; with more, one that brings much is handled sooner and the others later"""
     send_bytes_max: Annotated[int, at("close", MIB, 2**40)] = 512 * MIB
     """bytes that wait to be sent, on all connections of a process; beyond, the client with the most
     is given up"""

@@ -7,6 +7,7 @@ messages, in which order, and every byte of them.  Scenarios:
 ===========  =====================================================================================
 one          one publisher, one subscriber of everything, small messages; beside ``--peers``
 fan          one publisher, 100 subscribers of everything, small messages; beside ``--peers``
+wide         300 users with a connection each, messages of 10 KB; beside plain asyncio, with TLS
 clients      small messages that wait, taken one at a time by ``onyx``, ``.aio`` and ``.blocking``
 paths        path profiles of which 16 % match, beside a service made with lxml; the broker killed
              among its deliveries
@@ -53,6 +54,7 @@ from benchmarks.network.pings import NetworkReport
 from benchmarks.network.processor import allow_many_files
 from benchmarks.network.registering import measure_registering
 from benchmarks.network.sizes import QUICK, Sizes
+from benchmarks.network.wide import measure_wide
 from formats.kernel import build_info
 from onyx import UserError
 from onyx.background import background_tasks
@@ -65,6 +67,7 @@ Scenario: TypeAlias = Callable[[Sizes, Path, NetworkReport], Awaitable[None]]
 SCENARIOS: Mapping[str, Scenario] = {
     "one": measure_one,
     "fan": measure_fan,
+    "wide": measure_wide,
     "clients": measure_clients,
     "paths": measure_paths,
     "away": measure_away,
@@ -78,6 +81,9 @@ _SIZES = (
     ("--latency-rounds", "messages of one, one at a time (default: 500)"),
     ("--fan-profiles", "of fan (default: 100)"),
     ("--fan-messages", "of fan (default: 500)"),
+    ("--wide-users", "of wide (default: 300)"),
+    ("--wide-messages", "of wide (default: 60)"),
+    ("--idle-users", "of wide, to whom nothing happens (default: 1,000)"),
     ("--client-messages", "of clients (default: 4,000)"),
     ("--path-messages", "of paths (default: 200)"),
     ("--crash-messages", "of paths, while the broker is killed (default: 60)"),

@@ -14,7 +14,11 @@ import trio
 
 from benchmarks.benchmark import BenchmarkError
 from benchmarks.network.helper import Helper, running
-from benchmarks.network.processor import disk_bytes, settled_processor_seconds
+from benchmarks.network.processor import (
+    disk_bytes,
+    processor_seconds,
+    settled_processor_seconds,
+)
 from onyx import DataSource, User
 from onyx.registration_client import NetworkClient
 from overlay.statistics import NodeStatistics
@@ -48,6 +52,15 @@ class OnyxNetwork:
     async def processor_seconds(self, node: str = BROKER) -> float:
         """Of the broker, since it was started; waits until it has nothing to do."""
         return await settled_processor_seconds(self._pids[node])
+
+    def processor_seconds_now(self) -> float:
+        """Of the broker, whatever it does."""
+        return processor_seconds(self.pid)
+
+    @property
+    def certificate(self) -> Path:
+        """The file of the broker's certificate and key."""
+        return self._data / "identity" / f"broker.{BROKER}.pem"
 
     def disk_bytes(self) -> int:
         """The data directory, all of it."""

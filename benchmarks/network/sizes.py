@@ -16,6 +16,8 @@ class Sizes:
     one_messages    of scenario ``one``; ``latency_rounds`` messages one at a time,
                     ``synced_messages`` while fsyncs are counted
     fan_profiles    of scenario ``fan``, for ``fan_messages``
+    wide_users      of scenario ``wide``, for ``wide_messages``; ``idle_users`` for
+                    ``idle_seconds``
     client_messages of scenario ``clients``
     path_profiles   of scenario ``paths``, one run each; ``path_messages`` are timed,
                     ``crash_messages`` published while the broker is killed
@@ -38,6 +40,10 @@ class Sizes:
     synced_messages: int = 1_000
     fan_profiles: int = 100
     fan_messages: int = 500
+    wide_users: int = 300
+    wide_messages: int = 60
+    idle_users: int = 1_000
+    idle_seconds: float = 20.0
     client_messages: int = 4_000
     path_profiles: Sequence[int] = (1_000, 10_000)
     path_messages: int = 200
@@ -66,6 +72,10 @@ QUICK = Sizes(
     synced_messages=50,
     fan_profiles=4,
     fan_messages=20,
+    wide_users=4,
+    wide_messages=20,
+    idle_users=4,
+    idle_seconds=1.0,
     client_messages=20,
     path_profiles=(12,),
     path_messages=10,

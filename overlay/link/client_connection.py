@@ -48,6 +48,7 @@ from overlay.link.client_limits import (
     RemoteError,
 )
 from overlay.link.client_stream import ClientStream, loop_here, open_stream
+from overlay.link.client_table import TICK_SECONDS, in_table
 from overlay.link.credentials import Credentials
 from overlay.link.dialling import REDIAL, patience, pause_at, said
 from overlay.link.errors import WRONG_TIME, ProtocolError
@@ -55,6 +56,7 @@ from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
+    DataReceived,
     Event,
     Flow,
     SendData,
@@ -255,7 +257,6 @@ class Questions:
 
 
 log = logging.getLogger("onyx.client")
-TICK_SECONDS = 1.0
 UNTIMELY_ALERTS = {"sslv3 alert certificate expired", "sslv3 alert bad certificate"}
 """By which a process of a former release refuses a certificate by its own clock."""
 __all__ = ["ClientConnection", "ClientLimits", "ConnectionFailed", "RemoteError", "open_client"]
@@ -286,7 +287,6 @@ async def open_client(
                 await connection._wait_open()
                 yield connection
             finally:
-                connection.send_acknowledgements()
                 tasks.cancel_scope.cancel()
 
 
@@ -570,18 +570,16 @@ class ClientConnection:
     async def _run(self) -> None:
         """Dial, and dial again, until there is no point any more."""
         attempt, most = 0, patience(self._where, self._limits.open_seconds)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tick)
-            while self._failure is None:
-                before = self._hellos
-                self.at = self._where[attempt % len(self._where)]
-                stream = await open_stream(*self.at, most)
-                if stream is not None:
-                    await self._run_connection(stream, most)
-                if self._failure is None:
-                    attempt = 1 if self._hellos > before else attempt + 1
-                    await anyio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
-            tasks.cancel_scope.cancel()
+        while self._failure is None:
+            before = self._hellos
+            self.at = self._where[attempt % len(self._where)]
+            self._warn()
+            stream = await open_stream(*self.at, most)
+            if stream is not None:
+                await self._run_connection(stream, most)
+            if self._failure is None:
+                attempt = 1 if self._hellos > before else attempt + 1
+                await anyio.sleep(pause_at(self._where, REDIAL.spread(attempt, self._identity)))
         self._notify()
 
     async def _run_connection(self, stream: ClientStream, most: float) -> None:
@@ -596,14 +594,16 @@ class ClientConnection:
             self._end_transport(str(failure) if failure.is_final else "")
             return
         self._connections += 1
-        transport = self._transport = Connection(
-            self._connections, stream, secured=secured, loop=self._loop
-        )
+        transport = self._transport = Connection(self._connections, stream.socket, secured=secured)
         try:
-            await self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
-            await transport.run(self._handle)
+            self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
+            with in_table(transport, self, self._loop) as ended:
+                try:
+                    await ended.wait()
+                finally:
+                    self.send_acknowledgements()
         finally:
-            self._transport = None
+            self._handle(ConnectionLost(transport.number))
             # For a client the handshake is over before its certificate is looked at.
             self._end_transport(transport.tls_failure)
 
@@ -629,17 +629,24 @@ class ClientConnection:
             self.hindrance = why
             log.warning("%s: %s; tried again", self.at, why)
 
-    async def _tick(self) -> None:
-        while True:
-            for sentence in () if self._credentials is None else self._credentials.warnings():
-                log.warning("%s", sentence)
-            await anyio.sleep(TICK_SECONDS)
-            await self._handle(TimePassed())
-            self._refuse_questions()
-            if self._acknowledging.is_any:
-                self.send_acknowledgements()
+    def _warn(self) -> None:
+        for sentence in () if self._credentials is None else self._credentials.warnings():
+            log.warning("%s", sentence)
 
-    async def _handle(self, event: Event) -> None:
+    def tick(self) -> None:
+        """About once a second, while it is connected."""
+        self._warn()
+        if self._links.is_due(self._loop.current_time()):
+            self._handle(TimePassed())
+        self._refuse_questions()
+        if self._acknowledging.is_any:
+            self.send_acknowledgements()
+
+    def take_data(self, connection: int, data: bytes) -> None:
+        """What has come."""
+        self._handle(DataReceived(connection, data))
+
+    def _handle(self, event: Event) -> None:
         """The same loop as a core's, with nothing to store."""
         if isinstance(event, ConnectionLost):
             self._transport = None

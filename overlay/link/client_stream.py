@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from contextlib import suppress
 from typing import Any
@@ -20,14 +21,16 @@ async def _close(stream: Stream) -> None:
     await stream.aclose()
 
 
+def _asyncio_time() -> float:
+    """Outside of a task, too."""
+    return asyncio.get_running_loop().time()
+
+
 ANYIO = Loop(
-    event=anyio.Event,
-    scope=anyio.CancelScope,
+    event=asyncio.Event,
     move_on_after=anyio.move_on_after,
-    tasks=anyio.create_task_group,
-    current_time=anyio.current_time,
+    current_time=_asyncio_time,
     checkpoint=anyio.lowlevel.checkpoint,
-    wait_readable=anyio.wait_readable,
     close=_close,
 )
 
@@ -56,9 +59,6 @@ class ClientStream:
                 rest = rest[self.socket.send(rest) :]
             except BlockingIOError:
                 await anyio.wait_writable(self.socket)
-
-    async def send_eof(self) -> None:
-        self.socket.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
         self.socket.close()

@@ -3,14 +3,16 @@
 ::
 
     doors ──> a newcomer, if it may ──┐
-    dials ──> a stream, again ────────┴──> handshake ──> ConnectionOpened, what it brings ──> inbox
+    dials ──> a stream, again ────────┴──> handshake ──> ConnectionOpened ──> table, inbox
 
-A node is told of events only; what leaves is given to a connection by its number.
+Only a handshake, and a dial, is a task; after that a connection is in the table (link_io.py).  A
+node is told of events only; what leaves is given to a connection by its number.
 """
 
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,11 +25,11 @@ from overlay.link.credentials import Credentials, CredentialsError
 from overlay.link.dialling import patience, pause_at
 from overlay.link.door import Door, Doorkeeper, DoorLimits, counted_address
 from overlay.link.event_queue import EventQueue
-from overlay.link.events import ConnectionOpened, Event
+from overlay.link.events import ConnectionLost, ConnectionOpened
 from overlay.link.frame_codec import encode
 from overlay.link.frames import ErrorFrame
 from overlay.link.handshake import HandshakeFailed, Secured, secure
-from overlay.link.link_io import Connection, SendQueues
+from overlay.link.link_io import Connection, ConnectionTable, Pieces, SendQueues
 from overlay.link.node_limits import NodeLimits
 from overlay.link.open_files import Connections as OpenConnections
 from overlay.link.principal import NOBODY
@@ -51,8 +53,11 @@ async def open_stream(host: str, port: int, seconds: float) -> trio.SocketStream
     return None
 
 
-async def _forget(event: Event) -> None:
-    """Of a connection that no core hears of."""
+def taken_over(stream: trio.abc.Stream) -> socket.socket:
+    """The socket of a stream, which Trio has no more to do with."""
+    assert isinstance(stream, trio.SocketStream)
+    there = stream.socket
+    return socket.socket(there.family, there.type, there.proto, fileno=there.detach())
 
 
 @dataclass(slots=True)
@@ -85,8 +90,11 @@ class Connections:
         self.here: dict[int, Connection] = {}
         self._clients: set[int] = set()  # connections that no process of the network is behind
         self._keepers: list[Doorkeeper] = []
+        self._dialled: dict[int, trio.Event] = {}  # of their ends
         self._shaking: dict[int, trio.CancelScope] = {}  # connections whose handshake goes on
         self._queues = SendQueues()
+        self._table = ConnectionTable(self._take, inbox.all_taken, limits.turn_bytes)
+        inbox.pause, inbox.resume = self._pause, self._resume
         self._numbers = 0
         self._failed: dict[str, str] = {}  # by peer that is dialled: why, as was said last
         self._nursery: trio.Nursery
@@ -99,6 +107,7 @@ class Connections:
     ) -> None:
         """Until cancelled; started once all doors are open."""
         async with trio.open_nursery() as self._nursery:
+            self._nursery.start_soon(self._table.run)
             self.dial(dials)
             for door in doors:
                 await self._nursery.start(self._serve, door)
@@ -124,6 +133,7 @@ class Connections:
     def bound(self, limits: Limits, most: OpenConnections) -> None:
         """Other bounds are in force; whoever is inside stays."""
         self._limits = self._limits.bounded(limits)
+        self._table.turn_bytes_max = self._limits.turn_bytes
         for keeper in self._keepers:
             door, links = keeper.door, keeper.door.is_of_links
             bounds = DoorLimits.of(limits, most.links if links else most.clients, is_of_links=links)
@@ -132,7 +142,9 @@ class Connections:
             connection.limits = self._limits.connection
 
     def look_after(self) -> None:
-        """Take new credentials, and close the connections of those whose are over."""
+        """Once a tick: end those that are too slow, take new credentials, and close the connections
+        of those whose are over."""
+        self._table.tick()
         credentials = self._credentials
         if credentials is None:
             return
@@ -145,7 +157,7 @@ class Connections:
             return
         self._looked_with = credentials.version
         self._look_again_at = now + self._limits.revoked_seconds
-        for connection in self.here.values():
+        for connection in list(self.here.values()):
             secured = connection.secured
             if secured is None or secured.principal == NOBODY:
                 continue
@@ -183,27 +195,27 @@ class Connections:
         address = counted_address(stream)
         refusal = keeper.refusal(address)
         if refusal is None:
-            await self._run_connection(stream, "", keeper, address)
+            await self._let_in(stream, "", keeper, address)
         elif keeper.refused < keeper.door.limits.refused_max:
-            keeper.refused += 1
-            try:
-                await self._refuse(stream, refusal)
-            finally:
-                keeper.refused -= 1
+            await self._refuse(keeper, stream, refusal)
         else:
             await trio.aclose_forcefully(stream)
 
-    async def _refuse(self, stream: trio.abc.Stream, error: ErrorFrame) -> None:
+    async def _refuse(self, keeper: Doorkeeper, stream: trio.abc.Stream, error: ErrorFrame) -> None:
         """Say why before it is closed."""
+        seconds = self._limits.handshake_seconds
+        keeper.refused += 1
         try:
-            seconds = self._limits.handshake_seconds
             secured = await secure(stream, self._credentials, server_side=True, seconds=seconds)
         except HandshakeFailed:
+            keeper.refused -= 1
             return
-        connection = Connection(0, stream, self._limits.connection, secured)
+        connection = Connection(
+            *(0, taken_over(stream), self._limits.connection, secured), on_end=keeper.note_refused
+        )
+        self._table.add(connection)
         connection.send_nowait(error.flow, encode(error))
         connection.close_nowait(error.detail)
-        await connection.run(_forget)
 
     async def _dial(self, peer: str, dialling: _Dialling) -> None:
         addresses = dialling.addresses
@@ -217,7 +229,9 @@ class Connections:
                     if stream is not None:
                         dialling.connected = True
                         most = patience(addresses, self._limits.handshake_seconds)
-                        await self._run_connection(stream, peer, handshake_seconds=most)
+                        connection = await self._let_in(stream, peer, handshake_seconds=most)
+                        if connection is not None:
+                            await self._ended(connection)
                         dialling.connected = False
                     if trio.current_time() - began >= self._limits.redial.longest:
                         attempt = 0
@@ -225,64 +239,81 @@ class Connections:
                 pause = self._limits.redial.spread(attempt, peer)
                 await trio.sleep(pause_at(addresses, pause))
 
-    async def _run_connection(
+    async def _let_in(
         self,
         stream: trio.abc.Stream,
         peer: str,
         keeper: Doorkeeper | None = None,
         address: str = "",
         handshake_seconds: float = 0.0,
-    ) -> None:
-        """``keeper`` of the door by which it came in; without one we have dialled ``peer``."""
+    ) -> Connection | None:
+        """None: the handshake has failed.  ``keeper`` of the door by which it came in; without one
+        we have dialled ``peer``."""
         self._numbers += 1
         number = self._numbers
+        secured, is_secured = None, False
         try:
             if keeper is not None:
                 self._give_up(keeper.enter(number, address))
             seconds = handshake_seconds or self._limits.handshake_seconds
             secured = await self._shake_hands(number, stream, seconds, server_side=not peer)
-            self._failed.pop(peer, None)
-            await self._run_secured(number, stream, peer, secured, keeper)
+            is_secured = True
         except HandshakeFailed as failure:
             # Who comes and fails is counted, and would fill the log.
             if peer and self._failed.get(peer) != str(failure):
                 self._failed[peer] = str(failure)
                 log.warning("no TLS with %s: %s; tried again", peer, failure)
+            return None
         finally:
-            if keeper is not None:
+            if keeper is not None and not is_secured:
                 keeper.leave(number)
-
-    async def _run_secured(
-        self,
-        number: int,
-        stream: trio.abc.Stream,
-        peer: str,
-        secured: Secured | None,
-        keeper: Doorkeeper | None,
-    ) -> None:
+        self._failed.pop(peer, None)
         roles = frozenset[str]() if keeper is None else keeper.door.roles
-        is_client = keeper is not None and not keeper.door.is_of_links
         connection = self.here[number] = Connection(
             number,
-            stream,
+            taken_over(stream),
             self._limits.connection,
             secured,
             is_known=not roles,
-            has_room=self._inbox.has_room,
             queues=self._queues,
+            on_end=partial(self._note_end, number, keeper),
         )
-        if is_client:
+        if keeper is not None and not keeper.door.is_of_links:
             self._clients.add(number)
-        who = peer or connection.principal
-        log.debug("connection %d with %s is open", number, who)
+            self._inbox.enter(number)
+        log.debug("connection %d with %s is open", number, peer or connection.principal)
+        self._inbox.put_nowait(ConnectionOpened(number, peer, connection.principal, roles))
+        self._table.add(connection)
+        return connection
+
+    def _note_end(self, number: int, keeper: Doorkeeper | None) -> None:
+        del self.here[number]
+        self._clients.discard(number)
+        if keeper is not None:
+            keeper.leave(number)
+        if (ended := self._dialled.pop(number, None)) is not None:
+            ended.set()
+        self._inbox.put_nowait(ConnectionLost(number))
+        log.debug("connection %d is closed", number)
+
+    async def _ended(self, connection: Connection) -> None:
+        """Until a connection has ended, which it does when its peer is to be dialled no more."""
+        ended = self._dialled[connection.number] = trio.Event()
         try:
-            put = self._inbox.put_of_client if is_client else self._inbox.put
-            await put(ConnectionOpened(number, peer, connection.principal, roles))
-            await connection.run(put)
+            await ended.wait()
         finally:
-            self._clients.discard(number)
-            del self.here[number]
-            log.debug("connection %d with %s is closed", number, who)
+            connection.cut_nowait("it is not dialled any more")
+
+    def _take(self, pieces: Pieces) -> None:
+        self._inbox.put_pieces_nowait((one.number, data) for one, data in pieces)
+
+    def _pause(self, number: int) -> None:
+        if number in self.here:
+            self._table.pause(self.here[number])
+
+    def _resume(self, number: int) -> None:
+        if number in self.here:
+            self._table.resume(self.here[number])
 
     async def _shake_hands(
         self, number: int, stream: trio.abc.Stream, seconds: float, *, server_side: bool

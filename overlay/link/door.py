@@ -108,6 +108,10 @@ class Doorkeeper:
         """It has said who it is."""
         self._unknown.pop(number, None)
 
+    def note_refused(self) -> None:
+        """One has been told that it may not come in."""
+        self.refused -= 1
+
     def leave(self, number: int) -> None:
         self._unknown.pop(number, None)
         address = self._inside.pop(number)
@@ -122,7 +126,7 @@ def counted_address(stream: trio.abc.Stream) -> str:
         return ""
     try:
         return address_counted(stream.socket.getpeername()[0])
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
         return ""
 
 

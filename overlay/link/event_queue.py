@@ -1,15 +1,19 @@
-"""EventQueue: events that wait for a core, one connection's after another's in turn.
+"""EventQueue: events that wait for a core, in the order in which they came.
 
-However much one connection has to say, another's next event is handled after one of each that
-speaks: so a request is answered while messages pour in.  Of one connection the order is kept.
-What a core has asked for itself is ahead of all.  While a full disk holds a commit up only the
-events of *askers* are given, connections of clients that ask, or have not said yet who they are.
+What many connections have said in one turn of their table (link_io.py) is one event, or a few of
+PIECES_MAX each; the table reads nothing more until all of them are taken.  What a core has left of
+a connection comes behind what the others have said, and that connection is not read meanwhile.  So
+however much one connection has to say, another's request is answered after one slice of each that
+speaks.  What a core has asked for itself is ahead of all.  While a full disk holds a commit up only
+the events of *askers* are given, connections of clients that ask, or have not said yet who they
+are; those of others are held, and these are not read meanwhile, either.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import trio
 
@@ -17,56 +21,52 @@ from overlay.link.events import (
     CalledAgain,
     ConnectionLost,
     ConnectionOpened,
+    DataOfMany,
     DataReceived,
     Event,
 )
 
+PIECES_MAX = 32  # of one event
+
+Waiting: TypeAlias = Event | tuple[int, bytes]
+"""An event, or a piece of what a connection has said."""
+
 
 class EventQueue:
-    """``put`` waits while a connection has ``events_max`` waiting, and ``put_of_client`` while all
-    have ``bytes_max``, too; TCP pushes back."""
+    """``pause`` and ``resume`` a connection are told when it has something here that was put back
+    or is held, and when it has nothing any more."""
 
-    def __init__(self, events_max: int, bytes_max: int = 128 * 1024 * 1024) -> None:
-        self._events_max = events_max
-        self.bytes_max = bytes_max
-        self._bytes = 0
-        self._clients = trio.lowlevel.ParkingLot()  # that wait until there are fewer
+    def __init__(
+        self,
+        pause: Callable[[int], None] = lambda connection: None,
+        resume: Callable[[int], None] = lambda connection: None,
+    ) -> None:
+        self.pause, self.resume = pause, resume
         self._ahead: deque[Event] = deque()
-        self._waiting: dict[int, deque[Event]] = {}  # by connection, 0 for none; in turn
-        self._room: dict[int, trio.Event] = {}  # for which readers wait
+        self._waiting: deque[Waiting] = deque()
+        self._held: deque[Waiting] = deque()  # of those that are no askers
+        self._behind: set[int] = set()  # connections that are paused
+        self._pieces = 0  # that wait, and are not held
         self._askers: set[int] = set()
-        self.is_for_askers = False
-        self._arrived = trio.Event()
+        self._is_for_askers = False
+        self._arrived, self._taken = trio.Event(), trio.Event()
 
-    async def put(self, event: Event) -> None:
-        """One more event of a connection, or of the node itself; a turn of the scheduler only
-        where it has to wait, as whoever reads a connection has had one for it."""
-        number = 0
-        if isinstance(event, ConnectionOpened | DataReceived | ConnectionLost):
-            number = event.connection
-        while len(self._waiting.get(number, ())) >= self._events_max:
-            room = self._room.setdefault(number, trio.Event())
-            await room.wait()
-        self._waiting.setdefault(number, deque()).append(event)
-        if isinstance(event, DataReceived):
-            self._bytes += len(event.data)
+    def put_nowait(self, event: Event) -> None:
+        """One more event of a connection, or of the node itself."""
+        self._put(event)
         self._arrived.set()
 
-    async def put_of_client(self, event: Event) -> None:
-        """The same, behind those of other processes of the network where there is little room."""
-        while isinstance(event, DataReceived) and not self.has_room():
-            await self._clients.park()
-        if isinstance(event, ConnectionOpened):
-            self._askers.add(event.connection)
-        await self.put(event)
+    def put_pieces_nowait(self, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """What connections have said."""
+        for piece in pieces:
+            self._put(piece)
+        self._arrived.set()
 
-    def recognise(self, connection: int, role: str) -> None:
-        """Who is at the other end of a connection has been said."""
-        if role != "client":
-            self._askers.discard(connection)
-
-    def has_room(self) -> bool:
-        return self._bytes < self.bytes_max
+    async def all_taken(self) -> None:
+        """Until all that connections have said is taken or held."""
+        while self._pieces:
+            self._taken = trio.Event()
+            await self._taken.wait()
 
     def put_ahead_nowait(self, events: Iterable[Event]) -> None:
         """What a core has asked for; CalledAgain waits there once at most."""
@@ -76,13 +76,40 @@ class EventQueue:
         self._arrived.set()
 
     def put_back_nowait(self, connection: int) -> None:
-        """Go on with a connection when the others have had their turn, before its next event."""
-        self._waiting.setdefault(connection, deque()).appendleft(DataReceived(connection, b""))
-        self._arrived.set()
+        """Go on with a connection when the others have had their turn, before it is read again."""
+        self._hold(connection)
+        self.put_nowait(DataReceived(connection, b""))
+
+    def enter(self, connection: int) -> None:
+        """A client is about to come in."""
+        self._askers.add(connection)
+
+    def recognise(self, connection: int, role: str) -> None:
+        """Who is at the other end of a connection has been said."""
+        if role != "client":
+            self._askers.discard(connection)
+
+    @property
+    def is_for_askers(self) -> bool:
+        """Whether only askers have their turn."""
+        return self._is_for_askers
+
+    @is_for_askers.setter
+    def is_for_askers(self, wanted: bool) -> None:
+        if wanted == self._is_for_askers:
+            return
+        self._is_for_askers = wanted
+        again = [*self._held, *self._waiting]
+        self._held.clear()
+        self._waiting.clear()
+        self._pieces = 0
+        for waiting in again:
+            self._put(waiting)
+        self._note_taken()
 
     def __bool__(self) -> bool:
         """Whether there is an event."""
-        return bool(self._ahead) or self._turn() is not None
+        return bool(self._ahead or self._waiting)
 
     @property
     def ahead(self) -> int:
@@ -101,31 +128,63 @@ class EventQueue:
             self._arrived = trio.Event()
             await self._arrived.wait()
 
-    def next_nowait(self) -> Event | None:
-        """What is ahead, or the next event of the connection whose turn it is; None if there is
-        none."""
+    def next_nowait(self, pieces_max: int = PIECES_MAX) -> Event | None:
+        """What is ahead, or the next event, which is of so many connections at most; None if there
+        is none."""
         if self._ahead:
             return self._ahead.popleft()
-        number = self._turn()
-        if number is None:
+        waiting = self._waiting
+        pieces: list[tuple[int, bytes]] = []
+        while waiting and len(pieces) < pieces_max:
+            first = waiting[0]
+            if not isinstance(first, tuple):
+                if pieces:
+                    break
+                waiting.popleft()
+                return self._given(first)
+            waiting.popleft()
+            pieces.append(first)
+            if first[0] in self._behind:
+                self._behind.remove(first[0])
+                self.resume(first[0])
+        if not pieces:
             return None
-        events = self._waiting.pop(number)
-        event = events.popleft()
-        if events:
-            self._waiting[number] = events  # behind the others
-        room = self._room.pop(number, None)
-        if room is not None:
-            room.set()
-        if isinstance(event, DataReceived):
-            self._bytes -= len(event.data)
-            if self._clients and self.has_room():
-                self._clients.unpark()
-        elif isinstance(event, ConnectionLost):
+        self._pieces -= len(pieces)
+        self._note_taken()
+        return DataReceived(*pieces[0]) if len(pieces) == 1 else DataOfMany(pieces)
+
+    def _given(self, event: Event) -> Event:
+        number = _connection_of(event)
+        if number in self._behind:
+            self._behind.remove(number)
+            self.resume(number)
+        if isinstance(event, ConnectionLost):
             self._askers.discard(number)
         return event
 
-    def _turn(self) -> int | None:
-        """The connection whose turn it is; None if there is none."""
-        if not self.is_for_askers:
-            return next(iter(self._waiting), None)
-        return next((number for number in self._waiting if number in self._askers), None)
+    def _put(self, waiting: Waiting) -> None:
+        number = _connection_of(waiting)
+        if self._is_for_askers and number not in self._askers:
+            self._held.append(waiting)
+            self._hold(number)
+            return
+        self._waiting.append(waiting)
+        self._pieces += isinstance(waiting, tuple)
+
+    def _hold(self, connection: int) -> None:
+        if connection and connection not in self._behind:
+            self._behind.add(connection)
+            self.pause(connection)
+
+    def _note_taken(self) -> None:
+        if not self._pieces:
+            self._taken.set()
+
+
+def _connection_of(waiting: Waiting) -> int:
+    """0: of none."""
+    if isinstance(waiting, tuple):
+        return waiting[0]
+    if isinstance(waiting, ConnectionOpened | DataReceived | ConnectionLost):
+        return waiting.connection
+    return 0

@@ -55,6 +55,13 @@ class DataReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class DataOfMany:
+    """(connection, bytes) of several, in turn; of each at most once."""
+
+    pieces: list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionLost:
     """The transport is gone, by whomever; no more events carry this number."""
 
@@ -142,6 +149,7 @@ class DeskAnswered:
 Event: TypeAlias = (
     ConnectionOpened
     | DataReceived
+    | DataOfMany
     | ConnectionLost
     | TimePassed
     | DiskRoom
@@ -234,7 +242,7 @@ class CallAtEnd:
 @dataclass(frozen=True, slots=True)
 class ReadOn:
     """There is more to do of what a connection has brought than is done in one slice: say
-    DataReceived of no bytes when others have had their turn, ahead of all else of it."""
+    DataReceived of no bytes when others have had their turn; it is not read before."""
 
     connection: int
 

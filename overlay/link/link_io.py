@@ -1,29 +1,35 @@
-"""Connection: bytes between one stream and the events and actions of a core.
+"""ConnectionTable: all connections of a process, which one task reads and another writes on.
 
 ::
 
-    stream --> reader --> deliver(DataReceived)      waits while the inbox is full: TCP pushes back
-    stream <-- writer <-- FlowScheduler <-- send_nowait
+    sockets --> readable --> a turn reads all of them --> take([(connection, bytes), ...])
+    sockets <-- Connection.flush_nowait <-- FlowScheduler <-- send_nowait
+            <-- writable, a turn goes on with all that had no room
 
-Knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are never interleaved.
-A broker runs it on Trio, a client on the loop that there is (client_stream.py).
+No connection has a task, an event or a timer of its own: its deadlines are looked at in each tick.
+``take`` may wait until what it was given is handled; meanwhile nothing is read, and TCP pushes
+back.  The table knows nothing of frames beyond that ``send_nowait`` gets whole ones, which are
+never interleaved.  A broker runs it on Trio, a client on the loop that there is (client_stream.py).
 With TLS what is read and written goes through its channel (tls_channel.py).
 """
 
 from __future__ import annotations
 
 import os
+import selectors
+import socket
 import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import trio
 
-from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
+from overlay.link.events import Flow
 from overlay.link.handshake import Secured, tls_reason
-from overlay.link.loop import TRIO, Loop, Stream
+from overlay.link.principal import Principal
 
 # -------------------------------------------------------------------------------------------------
 # FlowScheduler: whose frame goes next on one connection.
@@ -155,16 +161,20 @@ class _Queue:
 
 
 WRITTEN_FRAMES_MAX = 512  # in one system call, which takes 1,024 on Linux
-
-Deliver: TypeAlias = Callable[[Event], Awaitable[None]]
+TURN_BYTES_MAX = 1024 * 1024
+READ_BYTES_LEAST = 4 * 1024  # of a connection in a turn, however many others are readable
+APART_SECONDS = 0.001
+APART_FROM = 4
+"""Between two turns of which the first has read so many connections or more: under load more comes
+together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """read_bytes_max   bytes of one DataReceived
-    read_bytes_few   the same where there is no room for more, or nobody knows who sends them
-    write_bytes_max  small frames are written together up to so many bytes, and a long one in pieces
-    slow_seconds     how long a peer may take to take such a piece
+    """read_bytes_max   read of one connection in a turn
+    read_bytes_few   the same where nobody knows who sends them
+    write_bytes_max  small frames are written together up to so many bytes
+    slow_seconds     how long a peer may take to take so many
     close_seconds    how long a closing connection may take to send what is queued
     """
 
@@ -186,215 +196,192 @@ class SendQueues:
     bytes: int = 0
 
 
-class Connection:
-    """One transport connection; ``run`` lives as long as it does.
+def nothing() -> None:
+    """Of a connection whose end nobody waits for."""
 
-    ``is_known``: whether it is known who is at the other end; ``has_room`` says whether there is
-    memory to read much.  ``queued_bytes`` wait to be sent, which ``queues`` counts with others.
+
+class Connection:
+    """One transport connection, from when it is in a table to its end, of which ``on_end`` is told.
+
+    ``is_known``: whether it is known who is at the other end.  ``queued_bytes`` wait to be sent,
+    which ``queues`` counts with others.
     """
+
+    __slots__ = (
+        "_fileno",
+        "_leaving_bytes",
+        "_queues",
+        "_rest",
+        "_scheduler",
+        "_socket",
+        "_table",
+        "_tls",
+        "close_reason",
+        "ends_at",
+        "is_closing",
+        "is_known",
+        "limits",
+        "number",
+        "on_end",
+        "queued_bytes",
+        "secured",
+        "tls_failure",
+        "written_at",
+    )
 
     def __init__(
         self,
         number: int,
-        stream: Stream,
+        connected: socket.socket,
         limits: ConnectionLimits = DEFAULT_CONNECTION_LIMITS,
         secured: Secured | None = None,
         *,
         is_known: bool = True,
-        has_room: Callable[[], bool] = lambda: True,
         queues: SendQueues | None = None,
-        loop: Loop = TRIO,
+        on_end: Callable[[], None] = nothing,
     ) -> None:
-        """``secured``: with TLS, whose handshake is done."""
+        """``connected`` does not block; ``secured``: with TLS, whose handshake is done."""
         self.number = number
         self.secured = secured
-        self.principal = None if secured is None else secured.principal
         self.is_known = is_known
+        self.limits = limits
+        self.on_end = on_end
         self.queued_bytes = 0
-        self._leaving_bytes = 0  # of these, out of the queue and not written
-        self._has_room = has_room
-        self._queues = queues or SendQueues()
         self.close_reason = ""
         self.tls_failure = ""  # what TLS has ended it for
+        self.is_closing = False
+        self.ends_at = 0.0  # of one that is closing
+        self.written_at = 0.0  # when its socket took something last, of one that has no room
+        self._leaving_bytes = 0  # of those queued, out of the queue and not written
+        self._queues = queues or SendQueues()
         self._tls = None if secured is None else secured.channel
-        self._stream = stream
-        self._loop = loop
-        self.limits = limits
+        self._socket = connected
+        self._fileno = connected.fileno()
         self._scheduler = FlowScheduler(limits.scheduler)
-        self._wake_writer = loop.event()
-        self._closing = False
-        self._scope = loop.scope()
-        socket = getattr(stream, "socket", None)
-        self._fileno: int | None = None if socket is None else socket.fileno()
-        self._may_read = False  # the last read took as much as it could
-        self._is_writing = False  # the writer has bytes that are to leave first
-        self._rest = b""  # of what ``flush_nowait`` has begun to write
+        self._rest: bytes | memoryview = b""  # of what was begun to write
+        self._table: ConnectionTable | None = None
 
-    async def run(self, deliver: Deliver) -> None:
-        """Read and write until either side closes; the last event delivered is
-        ConnectionLost, and then the stream is closed."""
-        try:
-            with self._scope:
-                async with self._loop.tasks() as tasks:
-                    tasks.start_soon(self._read, deliver)
-                    tasks.start_soon(self._write)
-        finally:
-            self._closing = True
-            self._drop_queues()
-            await self._loop.close(self._stream)
-        await deliver(ConnectionLost(self.number))
+    @property
+    def principal(self) -> Principal | None:
+        """Whose certificate was shown; None without TLS."""
+        return None if self.secured is None else self.secured.principal
+
+    def fileno(self) -> int:
+        """-1 once it has ended."""
+        return self._fileno
+
+    def begin(self, table: ConnectionTable) -> bytes:
+        """It is in a table now; what has come with the handshake."""
+        self._table = table
+        early = b"" if self._tls is None else self._decrypted(b"") or b""
+        self.flush_nowait()
+        return early
 
     def send_nowait(self, flow: Flow, data: bytes) -> None:
-        """Queue one encoded frame; closes the connection at once if its queue is full.  It leaves
-        with the next ``flush_nowait``, or when the writer has its turn."""
-        if self._closing:
+        """Queue one encoded frame, which leaves with the next ``flush_nowait``; ends the connection
+        at once if its queue is full."""
+        if self.is_closing:
             return
         if not self._scheduler.push(flow, data):
             self.cut_nowait(f"the {flow.name.lower()} queue is full: the peer is too slow")
             return
         self._note_queued(len(data))
-        if self._fileno is None:
-            self._wake_writer.set()
 
     def flush_nowait(self) -> None:
-        """Write what is queued, as far as the socket takes it at once; the writer does the rest."""
-        # PERF: to wake the writer costs more than to write.
-        if self._fileno is None or self._is_writing or self._rest or self._closing:
+        """Write what is queued, as far as the socket takes it at once; the table does the rest."""
+        if not self._rest and self._table is not None:
+            self.write_nowait()
+
+    def write_nowait(self) -> None:
+        """The rest of what was begun, or the next frames, as much of it as the socket takes."""
+        table = self._table
+        if table is None or self._fileno < 0:
             return
-        frames = self._next_write()
-        if not frames:
-            return
-        if self._tls is not None:
-            frames = [self._tls.encrypt(frames)]
-        try:
-            written = os.writev(self._fileno, frames)
-        except BlockingIOError:
+        frames: Sequence[bytes | memoryview] = [self._rest] if self._rest else self._next_write()
+        if frames:
             written = 0
-        except OSError:
-            written = 0  # the writer meets it again, and ends the connection
-        if written < sum(map(len, frames)):
-            self._rest = b"".join(frames)[written:]
-            self._wake_writer.set()
-            return
-        self._note_taken()
+            with suppress(OSError):  # an end is met by the next read
+                written = os.writev(self._fileno, frames)
+            if written < sum(map(len, frames)):
+                if written or not self._rest:
+                    self.written_at = table.clock()
+                rest = frames[0] if len(frames) == 1 else b"".join(frames)
+                self._rest = memoryview(rest)[written:]
+                table.want_room(self)
+                return
+            self._rest = b""
+            self._note_queued(-self._leaving_bytes)
+            self._leaving_bytes = 0
         if len(self._scheduler):
-            self._wake_writer.set()
+            self.written_at = table.clock()
+            table.want_room(self)
+            return
+        table.want_no_room(self)
+        if self.is_closing:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
+
+    def read_nowait(self, most: int) -> bytes | None:
+        """What has come, ``most`` bytes of it or less; b"" if that is nothing yet, or nothing that
+        is wanted; None at the end."""
+        limits = self.limits
+        most = min(most, limits.read_bytes_max if self.is_known else limits.read_bytes_few)
+        try:
+            data = os.read(self._fileno, most)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            return None
+        plain = self._decrypted(data) if data and self._tls is not None else data or None
+        return b"" if plain and self.is_closing else plain
 
     def close_nowait(self, reason: str) -> None:
         """Send what is queued and an end of file, then wait for the peer's; ``close_seconds`` at
         the most.  What still comes is read and thrown away: closing a socket with unread bytes
         would reset it, and the peer might never see the error frame that says why."""
-        if not self._closing:
+        if not self.is_closing:
             self.close_reason = reason
-            self._closing = True
-            self._scope.deadline = self._loop.current_time() + self.limits.close_seconds
-            self._wake_writer.set()
+            self.is_closing = True
+            assert self._table is not None
+            self.ends_at = self._table.clock() + self.limits.close_seconds
+            self._table.closing.add(self)
+            self.flush_nowait()
 
     def cut_nowait(self, reason: str) -> None:
         """Close at once; what is queued is not sent."""
-        self.close_reason = reason
-        self._closing = True
-        self._drop_queues()
-        self._scope.cancel()
+        if self._fileno >= 0:
+            self.close_reason = reason
+            self.end()
 
-    async def _read(self, deliver: Deliver) -> None:
-        tls = self._tls
-        try:
-            if tls is not None and (early := tls.decrypt(b"")):  # came with the handshake
-                await deliver(DataReceived(self.number, early))
-            while data := await self._receive():
-                plain = data if tls is None else tls.decrypt(data)
-                if plain and not self._closing:
-                    await deliver(DataReceived(self.number, plain))
-        except ssl.SSLZeroReturnError:
-            pass
-        except ssl.SSLError as error:
-            self.tls_failure = tls_reason(error)
-        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
-        self._scope.cancel()
-
-    async def _receive(self) -> bytes:
-        """What has come; b"" at the end."""
-        if self._fileno is None:
-            return bytes(await self._stream.receive_some(self._read_size()))
-        # PERF: Trio's streams read before they wait, which most often is one read too much.
-        while True:
-            if self._may_read:
-                await self._loop.checkpoint()
-            else:
-                await self._loop.wait_readable(self._fileno)
-            size = self._read_size()
-            try:
-                data = os.read(self._fileno, size)
-            except BlockingIOError:
-                self._may_read = False
-                continue
-            self._may_read = len(data) == size
-            return data
-
-    async def _write(self) -> None:
-        try:
-            while True:
-                data = self._rest or self._next_data()
-                self._rest = b""
-                if data:
-                    self._is_writing = True
-                    if not await self._send(data):
-                        return
-                    self._is_writing = False
-                elif self._closing:
-                    if (send_eof := getattr(self._stream, "send_eof", None)) is not None:
-                        await send_eof()
-                        return
-                    break
-                else:
-                    await self._wake_writer.wait()
-                    self._wake_writer = self._loop.event()
-        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
-        self._scope.cancel()
-
-    def _next_data(self) -> bytes:
-        """The same as bytes for the stream."""
-        frames = self._next_write()
-        return self._tls.encrypt(frames) if frames and self._tls is not None else b"".join(frames)
-
-    async def _send(self, data: bytes) -> bool:
-        """Whether the peer took it all, and no piece of it too slowly."""
-        pieces: Iterable[bytes | memoryview] = (data,)
-        most = self.limits.write_bytes_max
-        if len(data) > 2 * most:
-            view = memoryview(data)
-            pieces = (view[start : start + most] for start in range(0, len(data), most))
-        for piece in pieces:
-            with self._loop.move_on_after(self.limits.slow_seconds) as taken:
-                await self._stream.send_all(piece)
-            if taken.cancelled_caught:
-                self.cut_nowait(f"the peer took nothing in {self.limits.slow_seconds:g} seconds")
-                return False
-        self._note_taken()
-        return True
-
-    def _read_size(self) -> int:
-        if self.is_known and self._has_room():
-            return self.limits.read_bytes_max
-        return min(self.limits.read_bytes_few, self.limits.read_bytes_max)
-
-    def _drop_queues(self) -> None:
+    def end(self) -> None:
+        """Of a connection that there is, once: its socket is closed."""
+        if self._fileno < 0:
+            return
+        self.is_closing = True
+        if self._table is not None:
+            self._table.remove(self)
+        self._fileno = -1
         self._note_queued(-self.queued_bytes)
         self._leaving_bytes = 0
         self._scheduler = FlowScheduler(self.limits.scheduler)
         self._rest = b""
+        self._socket.close()
+        self.on_end()
+
+    def _decrypted(self, data: bytes) -> bytes | None:
+        """None: TLS has ended."""
+        assert self._tls is not None
+        try:
+            return self._tls.decrypt(data)
+        except ssl.SSLZeroReturnError:
+            pass
+        except ssl.SSLError as error:
+            self.tls_failure = tls_reason(error)
+        return None
 
     def _note_queued(self, size: int) -> None:
         self.queued_bytes += size
         self._queues.bytes += size
-
-    def _note_taken(self) -> None:
-        """All that has left the queue was written."""
-        self._note_queued(-self._leaving_bytes)
-        self._leaving_bytes = 0
 
     def _next_write(self) -> list[bytes]:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""
@@ -406,5 +393,137 @@ class Connection:
                 break
             frames.append(frame)
             size += len(frame)
-        self._leaving_bytes += size
-        return frames
+        self._leaving_bytes = size
+        return [self._tls.encrypt(frames)] if frames and self._tls is not None else frames
+
+
+Pieces: TypeAlias = list[tuple[Connection, bytes]]
+
+
+class ConnectionTable:
+    """``add`` connections; then ``run`` it on Trio.  Elsewhere ``read_turn`` is called when the
+    selector ``readable`` has something, ``write_turn`` when ``writable`` has, and ``tick`` about
+    once a second."""
+
+    def __init__(
+        self,
+        take: Callable[[Pieces], None],
+        all_taken: Callable[[], Awaitable[None]] = trio.lowlevel.cancel_shielded_checkpoint,
+        turn_bytes_max: int = TURN_BYTES_MAX,
+        clock: Callable[[], float] = trio.current_time,
+    ) -> None:
+        """``take`` gets what has come in one turn; the next is when all of it is taken.
+        ``turn_bytes_max``: read of all in a turn, but READ_BYTES_LEAST of each anyway."""
+        self.clock = clock
+        self.turn_bytes_max = turn_bytes_max
+        self.readable, self.writable = selectors.DefaultSelector(), selectors.DefaultSelector()
+        self.closing: set[Connection] = set()
+        self._take, self._all_taken = take, all_taken
+        self._read: set[Connection] = set()
+        self._paused: set[Connection] = set()
+        self._without_room: set[Connection] = set()
+
+    def __len__(self) -> int:
+        return len(self._read) + len(self._paused)
+
+    def add(self, connection: Connection) -> None:
+        """It is read and written from now on; what has come with the handshake is taken."""
+        self._paused.add(connection)
+        self.resume(connection)
+        if early := connection.begin(self):
+            self._take([(connection, early)])
+
+    def remove(self, connection: Connection) -> None:
+        """A connection that is about to end."""
+        self.pause(connection)
+        self._paused.remove(connection)
+        self.want_no_room(connection)
+        self.closing.discard(connection)
+
+    def pause(self, connection: Connection) -> None:
+        """Read nothing more of it until ``resume``."""
+        if connection in self._read:
+            self._read.remove(connection)
+            self._paused.add(connection)
+            self.readable.unregister(connection)
+
+    def resume(self, connection: Connection) -> None:
+        if connection in self._paused:
+            self._paused.remove(connection)
+            self._read.add(connection)
+            self.readable.register(connection, selectors.EVENT_READ, connection)
+
+    def want_room(self, connection: Connection) -> None:
+        """Go on writing as soon as its socket has room."""
+        if connection not in self._without_room:
+            self._without_room.add(connection)
+            self.writable.register(connection, selectors.EVENT_WRITE, connection)
+
+    def want_no_room(self, connection: Connection) -> None:
+        """There is nothing more to write."""
+        if connection in self._without_room:
+            self._without_room.remove(connection)
+            self.writable.unregister(connection)
+
+    def read_turn(self) -> int:
+        """Read all that are readable: how many."""
+        ready = self.readable.select(0)
+        most = max(READ_BYTES_LEAST, self.turn_bytes_max // max(1, len(ready)))
+        pieces: Pieces = []
+        ended: list[Connection] = []
+        for key, _ in ready:
+            connection: Connection = key.data
+            data = connection.read_nowait(most)
+            if data:
+                pieces.append((connection, data))
+            elif data is None:
+                ended.append(connection)
+        if pieces:
+            self._take(pieces)
+        for connection in ended:
+            connection.end()
+        return len(ready)
+
+    def write_turn(self) -> None:
+        """Go on with all whose sockets have room."""
+        for key, _ in self.writable.select(0):
+            key.data.write_nowait()
+
+    def tick(self) -> None:
+        """End those that were too slow, or close for too long."""
+        now = self.clock()
+        for connection in list(self._without_room):
+            slow = connection.limits.slow_seconds
+            if now - connection.written_at >= slow:
+                connection.cut_nowait(f"the peer took nothing in {slow:g} seconds")
+        for connection in [each for each in self.closing if each.ends_at <= now]:
+            connection.end()
+
+    def close(self) -> None:
+        """End all connections, and the table."""
+        for connection in [*self._read, *self._paused]:
+            connection.end()
+        self.readable.close()
+        self.writable.close()
+
+    async def run(self) -> None:
+        """Until cancelled; all connections end with it."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write_on)
+                next_at = 0.0
+                while True:
+                    await trio.lowlevel.wait_readable(self.readable.fileno())
+                    if trio.current_time() < next_at:
+                        await trio.sleep_until(next_at)
+                    began = trio.current_time()
+                    is_apart = self.read_turn() >= APART_FROM
+                    next_at = began + APART_SECONDS if is_apart else 0.0
+                    await self._all_taken()
+        finally:
+            self.close()
+
+    async def _write_on(self) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(self.writable.fileno())
+            self.write_turn()

@@ -44,6 +44,7 @@ from overlay.link.events import (
     CloseConnection,
     ConnectionLost,
     ConnectionOpened,
+    DataOfMany,
     DataReceived,
     Event,
     Flow,
@@ -203,6 +204,18 @@ class Session:
                 self.send(Pong(frame.nonce))
             elif not isinstance(frame, Pong):
                 yield envelope
+
+    def wait(self, data: bytes) -> None:
+        """It is received when others have had their turn."""
+        if not self.closed:
+            self.decoder.feed(data)
+            self._actions.append(ReadOn(self.connection))
+
+    def due_at(self) -> float:
+        """When ``tick`` may have something to do."""
+        if self.state is SessionState.OPEN:
+            return self._opened_at + self._limits.hello_seconds
+        return self._heard_at + self._limits.keepalive_seconds
 
     def tick(self, now: float) -> None:
         """Time has passed: ping a quiet peer, close a dead one."""
@@ -496,6 +509,8 @@ class LinkLayer:
             session = self._sessions.get(event.connection)
             if session is not None:
                 yield from self._handle_data(session, event.data, now)
+        elif isinstance(event, DataOfMany):
+            yield from self._handle_pieces(event, now)
         elif isinstance(event, ConnectionOpened):
             self._handle_opened(event, now)
         elif isinstance(event, RowsRead):
@@ -675,6 +690,10 @@ class LinkLayer:
     def statistics(self) -> Links:
         return shown(self._sessions, self._journals, self._memory)
 
+    def is_due(self, now: float) -> bool:
+        """Whether time that has passed means anything to one of the connections."""
+        return any(session.due_at() <= now for session in self._sessions.values())
+
     # --- events ---------------------------------------------------------------------------
 
     def _tick(self, now: float) -> None:
@@ -717,6 +736,19 @@ class LinkLayer:
             self._changed[peer] = journal
             journal.put_back(flow, key, event)
             self._transmit(journal)
+
+    def _handle_pieces(self, event: DataOfMany, now: float) -> Iterator[Arrival]:
+        """Of all whose turn comes before the slice is over; the others are read on later."""
+        is_first = True
+        for connection, data in event.pieces:
+            session = self._sessions.get(connection)
+            if session is None:
+                continue
+            if is_first or not self._is_over():
+                is_first = False
+                yield from self._handle_data(session, data, now)
+            else:
+                session.wait(data)
 
     def _handle_data(self, session: Session, data: bytes, now: float) -> Iterator[Arrival]:
         for envelope in session.receive(data, now):

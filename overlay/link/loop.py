@@ -3,17 +3,16 @@ loop.  A broker loads no AnyIO."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import trio
 
 
 class Stream(Protocol):
-    """Bytes both ways; one with a ``socket`` is read and written there, as far as it goes at once.
-    ``send_eof`` is there where one way ends alone."""
+    """Bytes both ways, for a handshake."""
 
     async def send_all(self, data: bytes | memoryview) -> None: ...
     async def receive_some(self, max_bytes: int | None = None, /) -> bytes | bytearray: ...
@@ -26,19 +25,10 @@ class Latch(Protocol):
 
 
 class Scope(AbstractContextManager["Scope", bool | None], Protocol):
-    """A block that may be cancelled, at a ``deadline`` too."""
-
-    deadline: float
+    """A block that is cancelled at its time."""
 
     @property
     def cancelled_caught(self) -> bool: ...
-    def cancel(self) -> None: ...
-
-
-class Tasks(Protocol):
-    def start_soon(
-        self, function: Callable[..., Coroutine[Any, Any, Any]], /, *arguments: Any
-    ) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +36,9 @@ class Loop:
     """Functions by their names in Trio, ``move_on_after`` with seconds."""
 
     event: Callable[[], Latch]
-    scope: Callable[[], Scope]
     move_on_after: Callable[[float], Scope]
-    tasks: Callable[[], AbstractAsyncContextManager[Tasks]]
     current_time: Callable[[], float]
     checkpoint: Callable[[], Awaitable[None]]
-    wait_readable: Callable[[int], Awaitable[None]]
     close: Callable[[Stream], Awaitable[None]]
 
 
@@ -62,11 +49,8 @@ async def _close(stream: Stream) -> None:
 
 TRIO = Loop(
     event=trio.Event,
-    scope=trio.CancelScope,
     move_on_after=trio.move_on_after,
-    tasks=trio.open_nursery,
     current_time=trio.current_time,
     checkpoint=trio.lowlevel.checkpoint,
-    wait_readable=trio.lowlevel.wait_readable,
     close=_close,
 )

@@ -41,7 +41,7 @@ from overlay.link.credentials import Credentials
 from overlay.link.disk_reserve import DiskReserve
 from overlay.link.door import Door
 from overlay.link.early_leaving import Leaving
-from overlay.link.event_queue import EventQueue
+from overlay.link.event_queue import PIECES_MAX, EventQueue
 from overlay.link.events import (
     Action,
     ArchiveMessage,
@@ -259,7 +259,7 @@ class _Node:
         self._vitals = vitals
         self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
-        self._inbox = EventQueue(limits.inbox_events, limits.inbox_bytes)
+        self._inbox = EventQueue()
         self._connections = Connections(self._inbox, connect, limits, credentials)
         self._commits = GroupCommit(
             *(store, self._hand_out, self._inbox.put_ahead_nowait, vitals, clock),
@@ -306,14 +306,14 @@ class _Node:
         began = before = self._processor()
         longest, kind = 0.0, ""
         ahead = self._inbox.ahead
-        most = self._limits.batch_events
+        most, pieces_max = self._limits.batch_events, PIECES_MAX
         self._inbox.is_for_askers = self._commits.disk_is_full
         if self._cautious_turns or self._inbox.is_for_askers:
             self._cautious_turns -= bool(self._cautious_turns)
-            most = 0 if ahead else 1
+            most, pieces_max = 0 if ahead else 1, 1
         until = began + self._limits.batch_seconds
         for handled in range(1, ahead + most + 1):
-            event = self._inbox.next_nowait()
+            event = self._inbox.next_nowait(pieces_max)
             if event is None:
                 break
             is_tick |= isinstance(event, TimePassed)
@@ -396,13 +396,12 @@ class _Node:
             self._reserve.reserve = limits.disk_reserve_bytes
         if self._archive is not None:
             self._archive.take_options(action.topology.archive)
-        self._inbox.bytes_max = limits.receive_bytes_max
         brokers = len(action.topology.brokers)
         self._connections.bound(limits, allow_connections(limits, brokers, gives_way=True))
 
     async def _call_later(self, seconds: float) -> None:
         await trio.sleep(seconds)
-        await self._inbox.put(CalledLater())
+        self._inbox.put_nowait(CalledLater())
 
     async def _read_archive(self, asked: ReadArchive) -> None:
         assert self._archive is not None
@@ -422,7 +421,7 @@ class _Node:
                 self._say_room(self._reserve)
             await trio.sleep(self._limits.tick_seconds)
             if not self._commits.disk_is_full:
-                await self._inbox.put(TimePassed())
+                self._inbox.put_nowait(TimePassed())
             self._connections.look_after()
 
     def _say_room(self, reserve: DiskReserve) -> None:

@@ -8,16 +8,15 @@ from overlay.backoff import Backoff
 from overlay.limits import Limits
 from overlay.link.dialling import REDIAL
 from overlay.link.group_commit import DEFAULT_COMMIT_LIMITS, CommitLimits
-from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, ConnectionLimits
+from overlay.link.link_io import DEFAULT_CONNECTION_LIMITS, TURN_BYTES_MAX, ConnectionLimits
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLimits:
-    """inbox_events          events of one connection that may wait; beyond, its reader waits
-    batch_events          events handled in one turn
+    """batch_events          events handled in one turn
     batch_seconds         or as many as take so long, in processor time; what the core has asked for
                           itself does not count, so that others have their turn besides
-    inbox_bytes           of clients that wait to be handled; beyond it they are not read
+    turn_bytes            read from all connections, and handled before more is read
     send_bytes            that wait to be sent on all connections; beyond it the client with the
                           most is given up
     cautious_turns        in the first so many one event is handled each, so that it is known at
@@ -30,11 +29,10 @@ class NodeLimits:
                           longest of these pauses starts anew
     """
 
-    inbox_events: int = 16
     batch_events: int = 64
     batch_seconds: float = 0.005
     cautious_turns: int = 0
-    inbox_bytes: int = 128 * 1024 * 1024
+    turn_bytes: int = TURN_BYTES_MAX
     send_bytes: int = 512 * 1024 * 1024
     tick_seconds: float = 1.0
     dial_seconds: float = 10.0
@@ -48,7 +46,7 @@ class NodeLimits:
         """The same with what an operator may set."""
         return replace(
             self,
-            inbox_bytes=limits.receive_bytes_max,
+            turn_bytes=limits.receive_bytes_max,
             send_bytes=limits.send_bytes_max,
             connection=replace(self.connection, slow_seconds=limits.slow_reader_s),
         )

@@ -1,4 +1,4 @@
-"""Two brokers and the registration service as in production, but over memory streams.
+"""Two brokers and the registration service as in production, but over sockets without ports.
 
 The cores, the link layer, the Trio node and SQLite stores are the real ones; only TCP is replaced,
 and the clock, so that keep-alives of minutes pass in no time.
@@ -7,8 +7,9 @@ and the clock, so that keep-alives of minutes pass in no time.
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from overlay.link.store import Store
 from overlay.nodes import Address, Addresses
 from overlay.topology import Topology, parse_topology
 from registration.registration_core import RegistrationCore
+from tests.overlay.link.sockets import stream
 from tests.simulation.sim_clients import AskingClient, SourceClient, SubscriberClient
 
 NAMED: dict[str, object] = {
@@ -64,14 +66,15 @@ class MemoryListener(trio.abc.Listener[trio.abc.Stream]):
     """Accepts what MemoryNet.connect dials."""
 
     def __init__(self) -> None:
-        self.dialled, self._accepted = trio.open_memory_channel[trio.abc.Stream](math.inf)
+        self.dialled, self._accepted = trio.open_memory_channel[trio.SocketStream](math.inf)
 
     async def accept(self) -> trio.abc.Stream:
         return await self._accepted.receive()
 
     async def aclose(self) -> None:
         self.dialled.close()
-        await trio.lowlevel.checkpoint()
+        async for waiting in self._accepted:
+            waiting.socket.close()
 
 
 class Progress:
@@ -104,7 +107,7 @@ class MemoryNet:
         self.topology = topology
         self.directory = directory
         self.nursery = nursery
-        self.streams: list[trio.abc.Stream] = []
+        self.sockets: list[socket.socket] = []  # of all connections, to break them
         self.stores: dict[str, Store] = {}
         self.cores: dict[str, BrokerCore | RegistrationCore] = {}
         self._listeners: dict[str, MemoryListener] = {}
@@ -114,13 +117,15 @@ class MemoryNet:
         listener = self._listeners.get(host)
         if listener is None:
             return None
-        ours, theirs = trio.testing.memory_stream_pair()
+        ours, theirs = socket.socketpair()
+        self.sockets.append(ours.dup())
         try:
-            await listener.dialled.send(theirs)
-        except trio.ClosedResourceError:
-            return None  # killed
-        self.streams += [ours, theirs]
-        return ours
+            await listener.dialled.send(stream(theirs))
+        except trio.ClosedResourceError:  # killed
+            ours.close()
+            theirs.close()
+            return None
+        return stream(ours)
 
     async def serve(self, node: str, dials: list[str]) -> None:
         """Start a node from its store."""
@@ -180,11 +185,13 @@ class MemoryNet:
 
         self.nursery.start_soon(run)
 
-    async def cut(self) -> None:
+    def cut(self) -> None:
         """Every connection breaks."""
-        streams, self.streams = self.streams, []
-        for stream in streams:
-            await trio.aclose_forcefully(stream)
+        while self.sockets:
+            broken = self.sockets.pop()
+            with suppress(OSError):
+                broken.shutdown(socket.SHUT_RDWR)
+            broken.close()
 
     @staticmethod
     def _addresses(peers: list[str], door: str = "") -> dict[str, Addresses]:
@@ -194,8 +201,10 @@ class MemoryNet:
 @asynccontextmanager
 async def running(directory: Path) -> AsyncIterator[MemoryNet]:
     async with trio.open_nursery() as nursery:
-        yield MemoryNet(TOPOLOGY, directory, nursery)
+        net = MemoryNet(TOPOLOGY, directory, nursery)
+        yield net
         nursery.cancel_scope.cancel()
+    net.cut()
 
 
 async def test_a_message_crosses_two_brokers_that_break_and_restart(
@@ -227,7 +236,7 @@ async def test_a_message_crosses_two_brokers_that_break_and_restart(
         for number in range(1, 31):
             publisher.publish(f'<m k="{number % 3}"><a>{number}</a></m>'.encode())
             if number == 10:
-                await net.cut()
+                net.cut()
             if number == 20:
                 await net.kill("B1")
                 await net.serve("B1", ["broker/B2", "registration/R1"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from overlay.link.client_connection import (
     RemoteError,
     open_client,
 )
+from overlay.link.client_stream import ClientStream
 from overlay.link.events import Flow
 from overlay.link.frame import FEATURES, PUBLISHERS
 from overlay.link.inbox import Arrived, Inbox, InboxQueue
@@ -431,7 +433,9 @@ async def test_over_a_lost_connection_nothing_comes_twice(tmp_path: Path) -> Non
 
 async def test_a_connection_that_never_was_answered_is_lost_as_any_other() -> None:
     """The other side takes it, says no hello, and hangs up: nothing was connected meanwhile."""
-    client, server = trio.testing.memory_stream_pair()
+    ours, server = socket.socketpair()
+    ours.setblocking(False)
+    client = ClientStream(ours)
     connection = ClientConnection((Address("nowhere", 1),), "client", "c1", (), ClientLimits())
     with trio.fail_after(SAFETY_SECONDS):
         async with trio.open_nursery() as nursery:
@@ -439,7 +443,7 @@ async def test_a_connection_that_never_was_answered_is_lost_as_any_other() -> No
             await trio.testing.wait_all_tasks_blocked()
             nursery.start_soon(connection.wait_lost)
             await trio.testing.wait_all_tasks_blocked()
-            await server.aclose()
+            server.close()
 
 
 async def test_acknowledgements_are_said_soon_and_together(tmp_path: Path) -> None:

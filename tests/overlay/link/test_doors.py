@@ -14,13 +14,9 @@ from msgspec.structs import replace
 
 from overlay.limits import Limits
 from overlay.link.door import CLIENT_ROLES, Door, Doorkeeper, DoorLimits, address_counted
-from overlay.link.event_queue import EventQueue
 from overlay.link.events import (
     Action,
     ConnectionOpened,
-    DataReceived,
-    Event,
-    Flow,
     PeerKnown,
     TakeSettings,
 )
@@ -28,7 +24,6 @@ from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode, encode
 from overlay.link.frames import ErrorFrame, Hello, Request
 from overlay.link.handshake import announced_bytes
 from overlay.link.limits import LinkLimits
-from overlay.link.link_io import Connection, ConnectionLimits, SendQueues
 from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.link.principal import PROCESS_ROLES
@@ -222,23 +217,6 @@ async def test_strangers_take_little_memory(tmp_path: Path) -> None:
         assert (taken[-1] - taken[9]) / 90 < PREAUTH_BYTES_MAX
 
 
-async def test_little_is_read_at_once_until_it_is_known_who_sends_it() -> None:
-    ours, theirs = trio.testing.memory_stream_pair()
-    connection = Connection(7, ours, ConnectionLimits(read_bytes_few=2), is_known=False)
-    send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, send.send)
-        await theirs.send_all(b"hello")
-        for part in (b"he", b"ll", b"o"):
-            assert await inbox.receive() == DataReceived(7, part)
-        connection.is_known = True
-        await theirs.send_all(b"ab")  # for this it may be waiting already
-        assert await inbox.receive() == DataReceived(7, b"ab")
-        await theirs.send_all(b"hello")
-        assert await inbox.receive() == DataReceived(7, b"hello")
-        nursery.cancel_scope.cancel()
-
-
 def test_the_shell_is_told_when_it_is_known() -> None:
     hand = Hand(make_links())
     hand.event(ConnectionOpened(1, "", roles=CLIENT_ROLES))
@@ -300,32 +278,6 @@ def test_from_one_address_only_so_many_come_in() -> None:
 # --- all buffers of a process ----------------------------------------------------------------
 
 
-async def test_clients_are_not_read_where_there_is_no_room_and_links_are() -> None:
-    inbox = EventQueue(16, bytes_max=4)
-    await inbox.put_of_client(DataReceived(1, b"1234"))
-    assert not inbox.has_room()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(inbox.put_of_client, DataReceived(2, b"2"))
-        await trio.testing.wait_all_tasks_blocked()
-        await inbox.put(DataReceived(3, b"3"))
-        assert inbox.next_nowait() == DataReceived(1, b"1234")
-    assert inbox.next_nowait() == DataReceived(3, b"3")
-    assert inbox.next_nowait() == DataReceived(2, b"2")
-    assert inbox.next_nowait() is None
-
-
-async def test_little_is_read_where_there_is_no_room() -> None:
-    ours, theirs = trio.testing.memory_stream_pair()
-    limits = ConnectionLimits(read_bytes_few=2)
-    connection = Connection(7, ours, limits, has_room=lambda: False)
-    send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, send.send)
-        await theirs.send_all(b"hello")
-        assert await inbox.receive() == DataReceived(7, b"he")
-        nursery.cancel_scope.cancel()
-
-
 def test_of_frames_that_are_not_all_there_the_longest_is_given_up() -> None:
     hand = Hand(make_links(limits=LinkLimits(unfinished_bytes_max=1_000)))
     for connection, role in enumerate(("client", "source", "broker"), 1):
@@ -375,40 +327,3 @@ async def test_too_much_to_send_costs_the_client_with_the_most(tmp_path: Path) -
             await trio.testing.wait_all_tasks_blocked(0.01)
         await until(lambda: not node.core.links.connected("client/c2"))
         assert node.core.links.connected("client/c1")
-
-
-async def test_a_slow_reader_is_given_up(autojump_clock: trio.testing.MockClock) -> None:
-    ours, theirs = trio.testing.lockstep_stream_pair()
-    queues = SendQueues()
-    connection = Connection(7, ours, ConnectionLimits(slow_seconds=20), queues=queues)
-    send, _inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, send.send)
-        connection.send_nowait(Flow.CONTROL, b"hello")
-        assert (queues.bytes, connection.queued_bytes) == (5, 5)
-        with trio.fail_after(19):
-            assert await theirs.receive_some(5) == b"hello"
-        connection.send_nowait(Flow.CONTROL, bytes(1_000_000))
-        began = trio.current_time()
-        while connection.close_reason == "":
-            await trio.sleep(1)
-        assert trio.current_time() - began == pytest.approx(20, abs=1)
-    assert connection.close_reason == "the peer took nothing in 20 seconds"
-    assert (queues.bytes, connection.queued_bytes) == (0, 0)
-
-
-async def test_a_long_frame_may_take_as_long_as_it_is_taken_at_all(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    ours, theirs = trio.testing.lockstep_stream_pair()
-    connection = Connection(7, ours, ConnectionLimits(slow_seconds=20))
-    send, _inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, send.send)
-        connection.send_nowait(Flow.CONTROL, bytes(1_000_000))
-        taken = 0
-        while taken < 1_000_000:
-            await trio.sleep(5)
-            taken += len(await theirs.receive_some(64 * KIB))
-        assert connection.close_reason == ""
-        nursery.cancel_scope.cancel()

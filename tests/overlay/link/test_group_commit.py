@@ -31,6 +31,7 @@ from overlay.link.node import run_node
 from overlay.link.node_limits import NodeLimits
 from overlay.nodes import Address
 from tests.hanging import SAFETY_SECONDS
+from tests.overlay.link.sockets import stream_pair
 
 SEEDS = range(1, 21)
 IDLE = CommitLimits(beside_seconds=60)  # the core is never so busy that a commit is waited for
@@ -136,8 +137,8 @@ async def connected(
     core: Clerk, store: SlowStore, **limits: float
 ) -> AsyncIterator[trio.abc.Stream]:
     """The other end of the only connection of a node, which is stopped at the end of the block."""
-    ours, theirs = trio.testing.memory_stream_pair()
-    async with trio.open_nursery() as nursery:
+    ours, theirs = stream_pair()
+    async with theirs, trio.open_nursery() as nursery:
         await nursery.start(run, core, store, lambda: ours, replace(IDLE, **limits))
         await trio.testing.wait_all_tasks_blocked()
         try:

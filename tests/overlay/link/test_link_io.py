@@ -1,101 +1,298 @@
-"""Connection over streams in memory: back-pressure, closing, slow peers."""
+"""ConnectionTable over sockets: back-pressure, turns, closing, slow peers."""
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from math import inf
+
+import pytest
 import trio
 import trio.testing
 
-from overlay.link.events import ConnectionLost, DataReceived, Event, Flow
-from overlay.link.link_io import Connection, ConnectionLimits, SchedulerLimits
+from overlay.link.events import Flow
+from overlay.link.link_io import (
+    READ_BYTES_LEAST,
+    Connection,
+    ConnectionLimits,
+    ConnectionTable,
+    Pieces,
+    SchedulerLimits,
+    SendQueues,
+)
+from tests.overlay.link.sockets import narrow_pair
+
+KIB = 1024
+
+
+class Reader:
+    """Keeps what comes; ``room`` pieces are taken, and more when there is room again."""
+
+    def __init__(self, room: float = inf) -> None:
+        self.turns: list[list[tuple[int, bytes]]] = []
+        self.room = room
+        self.ended: list[int] = []
+        self.ends: list[trio.SocketStream] = []  # of the others
+        self._has_room = trio.Event()
+
+    @property
+    def pieces(self) -> list[tuple[int, bytes]]:
+        return [piece for turn in self.turns for piece in turn]
+
+    def take(self, pieces: Pieces) -> None:
+        self.turns.append([(connection.number, data) for connection, data in pieces])
+
+    async def all_taken(self) -> None:
+        while len(self.pieces) > self.room:
+            await self._has_room.wait()
+
+    def make_room(self) -> None:
+        self.room = inf
+        self._has_room.set()
+
+
+@asynccontextmanager
+async def running(
+    reader: Reader, turn_bytes_max: int = 1024 * KIB
+) -> AsyncIterator[ConnectionTable]:
+    table = ConnectionTable(reader.take, reader.all_taken, turn_bytes_max)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(table.run)
+        yield table
+        nursery.cancel_scope.cancel()
+    for theirs in reader.ends:
+        await theirs.aclose()
+
+
+def entered(
+    table: ConnectionTable,
+    reader: Reader,
+    number: int = 1,
+    limits: ConnectionLimits | None = None,
+    *,
+    is_known: bool = True,
+    queues: SendQueues | None = None,
+) -> tuple[Connection, trio.SocketStream]:
+    """A connection in a table, and its other end."""
+    ours, theirs = narrow_pair()
+    made = Connection(
+        number,
+        ours,
+        limits or ConnectionLimits(),
+        is_known=is_known,
+        queues=queues,
+        on_end=lambda: reader.ended.append(number),
+    )
+    table.add(made)
+    reader.ends.append(theirs)
+    return made, theirs
 
 
 async def test_bytes_both_ways_and_the_end() -> None:
-    ours, theirs = trio.testing.memory_stream_pair()
-    connection = Connection(7, ours)
-    inbox_send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, inbox_send.send)
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader, 7)
         await theirs.send_all(b"hello")
-        assert await inbox.receive() == DataReceived(7, b"hello")
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.pieces == [(7, b"hello")]
         connection.send_nowait(Flow.MESSAGE, b"world")
+        connection.flush_nowait()
         assert await theirs.receive_some() == b"world"
         await theirs.aclose()
-        assert await inbox.receive() == ConnectionLost(7)
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.ended == [7] and len(table) == 0
 
 
 async def test_control_overtakes_what_waits() -> None:
-    ours, theirs = trio.testing.memory_stream_pair()
-    connection = Connection(1, ours)
-    connection.send_nowait(Flow.MESSAGE, b"m")
-    connection.send_nowait(Flow.CONTROL, b"c")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, _ignore)
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        connection.send_nowait(Flow.MESSAGE, b"m")
+        connection.send_nowait(Flow.CONTROL, b"c")
+        connection.flush_nowait()
         assert await theirs.receive_some() == b"cm"
-        nursery.cancel_scope.cancel()
 
 
-async def test_a_full_inbox_stops_reading(autojump_clock: trio.testing.MockClock) -> None:
-    ours, theirs = trio.testing.lockstep_stream_pair()
-    connection = Connection(1, ours, ConnectionLimits(read_bytes_max=1))
-    inbox_send, inbox = trio.open_memory_channel[Event](2)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, inbox_send.send)
-        with trio.move_on_after(5) as scope:
-            await theirs.send_all(b"12345")  # two in the inbox, one in the reader's hand
-        assert scope.cancelled_caught
-        seen = [await inbox.receive() for _ in range(3)]
-        assert seen == [DataReceived(1, digit) for digit in (b"1", b"2", b"3")]
-        nursery.cancel_scope.cancel()
+async def test_what_many_have_said_is_taken_together() -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        ends = [entered(table, reader, number)[1] for number in range(10)]
+        for number, theirs in enumerate(ends):
+            os.write(theirs.socket.fileno(), b"%d" % number)  # nobody has a turn meanwhile
+        await trio.testing.wait_all_tasks_blocked()
+    (turn,) = reader.turns
+    assert sorted(turn) == [(number, b"%d" % number) for number in range(10)]
+
+
+async def test_nothing_is_read_until_all_is_taken() -> None:
+    reader = Reader(room=1)
+    async with running(reader) as table:
+        _, one = entered(table, reader, 1)
+        _, other = entered(table, reader, 2)
+        os.write(one.socket.fileno(), b"1")
+        os.write(other.socket.fileno(), b"2")
+        await trio.testing.wait_all_tasks_blocked()
+        await one.send_all(b"more")
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(reader.pieces) == [(1, b"1"), (2, b"2")]
+        reader.make_room()
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.pieces[2:] == [(1, b"more")]
+
+
+async def test_what_is_begun_is_written_on_while_nothing_is_read() -> None:
+    reader = Reader(room=0)
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        await theirs.send_all(b"?")
+        await trio.testing.wait_all_tasks_blocked()
+        connection.send_nowait(Flow.MESSAGE, bytes(100 * KIB))
+        connection.flush_nowait()
+        assert await received(theirs, 100 * KIB) == bytes(100 * KIB)
+
+
+async def test_all_that_are_readable_are_read_in_a_turn_however_little_there_is_room() -> None:
+    reader = Reader()
+    async with running(reader, turn_bytes_max=1) as table:
+        ends = [entered(table, reader, number)[1] for number in range(3)]
+        for theirs in ends:
+            os.write(theirs.socket.fileno(), bytes(READ_BYTES_LEAST + 1))
+        await trio.testing.wait_all_tasks_blocked()
+    assert [[len(data) for _, data in turn] for turn in reader.turns] == [
+        [READ_BYTES_LEAST] * 3,
+        [1] * 3,
+    ]
+
+
+async def test_little_is_read_at_once_until_it_is_known_who_sends_it() -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        limits = ConnectionLimits(read_bytes_few=2)
+        connection, theirs = entered(table, reader, 7, limits, is_known=False)
+        await theirs.send_all(b"hello")
+        await trio.testing.wait_all_tasks_blocked()
+        assert [data for _, data in reader.pieces] == [b"he", b"ll", b"o"]
+        connection.is_known = True
+        await theirs.send_all(b"hello")
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.pieces[3:] == [(7, b"hello")]
+
+
+async def test_a_connection_that_is_paused_is_not_read() -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        table.pause(connection)
+        await theirs.send_all(b"hello")
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.pieces == []
+        table.resume(connection)
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.pieces == [(1, b"hello")]
+        table.pause(connection)
+        connection.cut_nowait("test")
+        assert reader.ended == [1]
 
 
 async def test_closing_sends_what_is_queued() -> None:
-    ours, theirs = trio.testing.memory_stream_pair()
-    connection = Connection(1, ours)
-    inbox_send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, inbox_send.send)
-        connection.send_nowait(Flow.MESSAGE, b"last words")
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        connection.send_nowait(Flow.MESSAGE, bytes(100 * KIB) + b"last words")
         connection.close_nowait("test")
         connection.send_nowait(Flow.MESSAGE, b"too late")
-        assert await theirs.receive_some() == b"last words"
+        assert (await received(theirs, 100 * KIB + 10))[-10:] == b"last words"
         assert await theirs.receive_some() == b""
         await theirs.send_all(b"not read any more")
         await theirs.aclose()
-        assert await inbox.receive() == ConnectionLost(1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.ended == [1] and reader.pieces == []
     assert connection.close_reason == "test"
 
 
-async def test_a_peer_that_does_not_close_is_cut_off(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    ours, theirs = trio.testing.lockstep_stream_pair()
-    connection = Connection(1, ours, ConnectionLimits(close_seconds=3))
-    inbox_send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, inbox_send.send)
+async def test_a_peer_that_does_not_close_is_cut_off(mock_clock: trio.testing.MockClock) -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        connection, _theirs = entered(table, reader, 1, ConnectionLimits(close_seconds=3))
         connection.send_nowait(Flow.MESSAGE, b"nobody reads this")
-        start = trio.current_time()
         connection.close_nowait("test")
-        assert await inbox.receive() == ConnectionLost(1)
-        assert trio.current_time() - start == 3
-    await theirs.aclose()
+        mock_clock.jump(2.9)
+        table.tick()
+        assert reader.ended == []
+        mock_clock.jump(0.1)
+        table.tick()
+        assert reader.ended == [1]
 
 
 async def test_a_peer_that_does_not_read_is_given_up() -> None:
-    ours, theirs = trio.testing.lockstep_stream_pair()
-    limits = ConnectionLimits(scheduler=SchedulerLimits(control_bytes_max=100))
-    connection = Connection(1, ours, limits)
-    inbox_send, inbox = trio.open_memory_channel[Event](10)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.run, inbox_send.send)
-        await trio.testing.wait_all_tasks_blocked()
+    limits = ConnectionLimits(scheduler=SchedulerLimits(control_bytes_max=100 * KIB))
+    reader = Reader()
+    async with running(reader) as table:
+        connection, _theirs = entered(table, reader, 1, limits)
         for _ in range(4):
-            connection.send_nowait(Flow.CONTROL, bytes(60))
-            await trio.testing.wait_all_tasks_blocked()
-        assert await inbox.receive() == ConnectionLost(1)
+            connection.send_nowait(Flow.CONTROL, bytes(60 * KIB))
+            connection.flush_nowait()
+        assert reader.ended == [1]
     assert "too slow" in connection.close_reason
-    await theirs.aclose()
 
 
-async def _ignore(event: Event) -> None:
-    await trio.lowlevel.checkpoint()
+async def test_a_slow_reader_is_given_up(mock_clock: trio.testing.MockClock) -> None:
+    queues, reader = SendQueues(), Reader()
+    async with running(reader) as table:
+        limits = ConnectionLimits(slow_seconds=20)
+        connection, theirs = entered(table, reader, 7, limits, queues=queues)
+        connection.send_nowait(Flow.CONTROL, b"hello")
+        assert (queues.bytes, connection.queued_bytes) == (5, 5)
+        connection.flush_nowait()
+        assert await theirs.receive_some(5) == b"hello"
+        assert (queues.bytes, connection.queued_bytes) == (0, 0)
+        connection.send_nowait(Flow.CONTROL, bytes(1_000_000))
+        connection.flush_nowait()
+        mock_clock.jump(19)
+        table.tick()
+        assert connection.close_reason == ""
+        mock_clock.jump(1)
+        table.tick()
+    assert connection.close_reason == "the peer took nothing in 20 seconds"
+    assert reader.ended == [7] and (queues.bytes, connection.queued_bytes) == (0, 0)
+
+
+async def test_a_long_frame_may_take_as_long_as_it_is_taken_at_all(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader, 7, ConnectionLimits(slow_seconds=20))
+        connection.send_nowait(Flow.CONTROL, bytes(1_000_000))
+        connection.flush_nowait()
+        taken = 0
+        while taken < 1_000_000:
+            mock_clock.jump(15)
+            table.tick()
+            taken += len(await theirs.receive_some(64 * KIB))
+            await trio.testing.wait_all_tasks_blocked()
+        assert connection.close_reason == ""
+
+
+@pytest.mark.parametrize("is_closing", [False, True])
+async def test_a_peer_that_resets_its_connection_has_ended_it(*, is_closing: bool) -> None:
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        if is_closing:
+            connection.close_nowait("test")
+        theirs.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes(8))
+        await theirs.aclose()
+        connection.send_nowait(Flow.MESSAGE, b"x")
+        connection.flush_nowait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.ended == [1]
+
+
+async def received(theirs: trio.SocketStream, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        found += await theirs.receive_some()
+    return found

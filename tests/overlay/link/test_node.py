@@ -14,7 +14,7 @@ import trio.testing
 from overlay.backoff import Backoff
 from overlay.link.credentials import Credentials
 from overlay.link.door import Door, DoorLimits
-from overlay.link.event_queue import EventQueue
+from overlay.link.event_queue import PIECES_MAX, EventQueue
 from overlay.link.events import (
     Action,
     CallAgain,
@@ -22,7 +22,7 @@ from overlay.link.events import (
     CalledLater,
     CallLater,
     ConnectionLost,
-    ConnectionOpened,
+    DataOfMany,
     DataReceived,
     Delete,
     DiskRoom,
@@ -358,52 +358,87 @@ class _OneAtATime:
         return [ReadOn(event.connection)]
 
 
+def given(queue: EventQueue) -> list[Event]:
+    """All that a queue has to give."""
+    events = []
+    while (event := queue.next_nowait()) is not None:
+        events.append(event)
+    return events
+
+
 async def test_who_has_brought_much_takes_turns_with_the_others() -> None:
+    told: list[str] = []
     core = _OneAtATime()
-    queue = EventQueue(16)
-    for connection, data in ((1, b"abc"), (1, b"d"), (2, b"xy"), (1, b"e")):
-        await queue.put(DataReceived(connection, data))
+    queue = EventQueue(lambda n: told.append(f"pause {n}"), lambda n: told.append(f"resume {n}"))
+    for connection, data in ((1, b"abc"), (2, b"xy"), (3, b"z")):
+        queue.put_nowait(DataReceived(connection, data))
     while (event := queue.next_nowait()) is not None:
         for action in core.handle(event, 0.0):
             assert isinstance(action, ReadOn)
             queue.put_back_nowait(action.connection)
-    assert b"".join(core.answered) == b"axbycde"
+    assert b"".join(core.answered) == b"axzbyc"
+    assert told == [f"{word} {n}" for n in (1, 2) for word in ("pause",)] + [
+        *("resume 1", "pause 1", "resume 2", "resume 1")
+    ]
+
+
+async def test_what_many_have_said_is_one_event_until_something_else_has_happened() -> None:
+    queue = EventQueue()
+    pieces = [(number, b"%d" % number) for number in range(1, 2 * PIECES_MAX)]
+    queue.put_pieces_nowait(pieces)
+    queue.put_nowait(ConnectionLost(7))
+    queue.put_pieces_nowait([(8, b"!")])
+    assert given(queue) == [
+        DataOfMany(pieces[:PIECES_MAX]),
+        DataOfMany(pieces[PIECES_MAX:]),
+        ConnectionLost(7),
+        DataReceived(8, b"!"),
+    ]
+    queue.put_pieces_nowait(pieces)
+    assert queue.next_nowait(1) == DataReceived(*pieces[0])
+
+
+async def test_nothing_more_is_read_until_all_is_taken() -> None:
+    queue = EventQueue()
+    queue.put_pieces_nowait([(1, b"a"), (2, b"b")])
+    with trio.fail_after(SAFETY_SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(queue.all_taken)
+            await trio.testing.wait_all_tasks_blocked()
+            queue.next_nowait(1)
+            await trio.testing.wait_all_tasks_blocked()
+            assert nursery.child_tasks
+            queue.next_nowait(1)
 
 
 async def test_while_a_disk_is_full_only_clients_that_ask_have_their_turn() -> None:
-    queue = EventQueue(16)
+    paused: set[int] = set()
+    queue = EventQueue(paused.add, paused.discard)
     peers = {1: "client", 2: "subscriber", 3: ""}
     for number, role in peers.items():
-        await queue.put_of_client(ConnectionOpened(number))
+        queue.enter(number)
         if role:
             queue.recognise(number, role)
-    for number in (*peers, 4):
-        await queue.put(DataReceived(number, b"?"))
-    await queue.put(ConnectionLost(3))
-    await queue.put(TimePassed())
+    pieces = [(number, b"?") for number in (*peers, 4)]
+    queue.put_pieces_nowait(pieces)
+    queue.put_nowait(ConnectionLost(3))
+    queue.put_nowait(TimePassed())
     queue.is_for_askers = True
-    given = [queue.next_nowait() for _ in range(5)]
-    asked = [DataReceived(number, b"?") for number in (1, 3)]
-    opened = [ConnectionOpened(1), ConnectionOpened(3)]
-    assert given == [*opened, *asked, ConnectionLost(3)]
-    assert queue.next_nowait() is None and not queue
+    assert paused == {2, 4}
+    queue.put_pieces_nowait([(1, b"!")])
+    assert given(queue) == [
+        DataOfMany([(1, b"?"), (3, b"?")]),
+        ConnectionLost(3),
+        DataReceived(1, b"!"),
+    ]
+    assert not queue
+    with trio.fail_after(SAFETY_SECONDS):
+        await queue.all_taken()
     queue.put_ahead_nowait([DiskRoom()])
     assert queue.next_nowait() == DiskRoom()
     queue.is_for_askers = False
-    rest = [ConnectionOpened(2), DataReceived(4, b"?"), TimePassed(), DataReceived(2, b"?")]
-    assert [queue.next_nowait() for _ in rest] == rest
-
-
-async def test_who_has_brought_too_much_waits_for_room() -> None:
-    queue = EventQueue(1)
-    await queue.put(DataReceived(1, b"a"))
-    with trio.fail_after(SAFETY_SECONDS):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(queue.put, DataReceived(1, b"b"))
-            await trio.testing.wait_all_tasks_blocked()
-            assert queue.next_nowait() == DataReceived(1, b"a")
-            assert queue.next_nowait() is None
-    assert queue.next_nowait() == DataReceived(1, b"b")
+    assert given(queue) == [DataOfMany([(2, b"?"), (4, b"?")]), TimePassed()]
+    assert paused == set()
 
 
 async def test_a_node_goes_on_with_what_a_connection_has_brought(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from overlay.link.events import Action, DataReceived, Delete, Event, Flow, Put, 
 from overlay.link.node import run_node
 from overlay.nodes import Address
 from tests.hanging import SAFETY_SECONDS
+from tests.overlay.link.sockets import held, stream_pair
 
 
 class Scribe:
@@ -46,7 +47,8 @@ class ListStore:
 
 async def start(nursery: trio.Nursery, store: ListStore) -> trio.abc.Stream:
     """A node with one connection; gives the other end."""
-    ours, theirs = trio.testing.memory_stream_pair()
+    ours, theirs = stream_pair()
+    nursery.start_soon(held, [ours])
 
     async def connect(host: str, port: int, seconds: float) -> trio.abc.Stream:
         return theirs
