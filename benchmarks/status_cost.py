@@ -21,6 +21,7 @@ from overlay.link.events import (
     ConnectionOpened,
     DataReceived,
     SendData,
+    singly,
 )
 from overlay.link.frame import PROTOCOL_VERSION
 from overlay.link.frame_codec import FrameDecoder, decode, encode
@@ -100,7 +101,7 @@ def _handle(core: BrokerCore, event: ConnectionOpened | DataReceived) -> dict[in
     sent: dict[int, bytes] = {}
     events: list[object] = [event]
     while events:
-        actions = core.handle(events.pop(0), 0.0)  # type: ignore[arg-type]
+        actions = singly(core.handle(events.pop(0), 0.0))  # type: ignore[arg-type]
         for action in actions:
             if isinstance(action, SendData):
                 sent[action.connection] = sent.get(action.connection, b"") + action.data

@@ -37,6 +37,7 @@ from overlay.link.events import (
     SchemaAnswered,
     SendData,
     TimePassed,
+    singly,
 )
 from overlay.link.frame import Frame
 from overlay.link.frames import (
@@ -300,6 +301,7 @@ class Beside:
         self._busy = False
 
     def _carry_out(self, actions: list[Action]) -> None:
+        actions = singly(actions)
         for action in actions:
             if isinstance(action, Put):
                 self.rows[action.space, action.key] = action.value

@@ -43,14 +43,15 @@ class Subscribers:
         # Results that lxml has found to be the same documents, by profile (0: of all) and message.
         self._forms: dict[tuple[int, int], Sequence[bytes]] = {}
         self._source = ""
-        self._unchecked: list[tuple[int, Delivery]] = []
+        self._unchecked: list[tuple[int, str, int, tuple[bytes, ...]]] = []
         self._awaited = 0
         self._came = trio.Event()
 
     def take(self, place: int, delivery: Delivery) -> None:
         """One delivery of the profile at a place."""
         self.numbers[place].append(delivery.number)
-        self._unchecked.append((place, delivery))
+        # Of bytes and numbers, which the collector does not look at.
+        self._unchecked.append((place, delivery.source, delivery.number, tuple(delivery.results)))
         self.count += 1
         self.last = time.perf_counter()
         if self.count == self._awaited:
@@ -59,10 +60,10 @@ class Subscribers:
     def check(self) -> None:
         """What has come since the last time, while nobody looks at the clock."""
         unchecked, self._unchecked = self._unchecked, []
-        for place, delivery in unchecked:
-            self._source = self._source or delivery.source
-            if not self._is_right(place, delivery):
-                self.wrong = self.wrong or f"message {delivery.number}: {delivery.results!r:.500}"
+        for place, source, number, results in unchecked:
+            self._source = self._source or source
+            if source != self._source or not self._is_right(place, number, list(results)):
+                self.wrong = self.wrong or f"message {number}: {results!r:.500}"
 
     async def wait(self, count: int) -> None:
         """Until so many have come."""
@@ -71,11 +72,9 @@ class Subscribers:
         if self.count < count:
             await self._came.wait()
 
-    def _is_right(self, place: int, delivery: Delivery) -> bool:
-        if delivery.source != self._source:
-            return False
-        wanted, results = self._feed.results(place, delivery.number), delivery.results
-        key = place if self._feed.answers else 0, delivery.number % len(self._feed.messages)
+    def _is_right(self, place: int, number: int, results: list[bytes]) -> bool:
+        wanted = self._feed.results(place, number)
+        key = place if self._feed.answers else 0, number % len(self._feed.messages)
         if results in (wanted, self._forms.get(key)):
             return True
         if list(map(_canonical, results)) != list(map(_canonical, wanted)):

@@ -24,6 +24,7 @@ from overlay.link.events import (
     DataReceived,
     Event,
     SendData,
+    singly,
 )
 from overlay.link.frame import Frame
 from overlay.link.frames import PlaceProfile, Publish, SourceAnnounced
@@ -128,7 +129,7 @@ class CoreNetwork:
         while self._events:
             peer, event = self._events.popleft()
             start = time.process_time()
-            actions = self._cores[peer].handle(event, 0.0)
+            actions = singly(self._cores[peer].handle(event, 0.0))
             if peer.startswith("broker/"):
                 spent = time.process_time() - start
                 self.cpu_s += spent

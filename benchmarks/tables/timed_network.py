@@ -27,6 +27,7 @@ from overlay.link.events import (
     Event,
     Put,
     SendData,
+    singly,
 )
 
 BATCH = 64
@@ -93,9 +94,9 @@ class TimedNetwork:
         batch = [inbox.popleft() for _ in range(size)]
         begun = time.thread_time()
         core = self._cores[peer]
-        actions = [action for event in batch for action in core.handle(event, self.now)]
+        actions = [action for event in batch for action in singly(core.handle(event, self.now))]
         if any(isinstance(action, CallAtEnd) for action in actions):
-            actions += core.handle(BatchHandled(), self.now)
+            actions += singly(core.handle(BatchHandled(), self.now))
         took = time.thread_time() - begun
         self.busy_seconds[peer] += took
         stores = any(isinstance(action, Put) for action in actions)

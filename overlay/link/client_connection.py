@@ -644,7 +644,21 @@ class ClientConnection:
 
     def take_data(self, connection: int, data: bytes) -> None:
         """What has come."""
-        self._handle(DataReceived(connection, data))
+        now = self._loop.current_time()
+        found, is_all = self._links.results(connection, data, now)
+        try:
+            for frame, slot, number in found:
+                attachment = self._subscription.arrives(slot, number)
+                if attachment is not None:
+                    inbox = self._inboxes[slot]
+                    inbox.queue.put(Arrived(inbox, number, frame))
+        except ProtocolError as error:
+            self._links.refuse(connection, error.code, error.reason)
+            is_all = False
+        if not is_all:
+            self._handle(DataReceived(connection, b""))
+        elif now >= self._acknowledging.at:
+            self.send_acknowledgements()
 
     def _handle(self, event: Event) -> None:
         """The same loop as a core's, with nothing to store."""

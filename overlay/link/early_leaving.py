@@ -32,11 +32,13 @@ from overlay.link.events import (
     PeerKnown,
     ReadArchive,
     SendData,
+    SendResults,
     TakeSettings,
 )
 
 Leaving: TypeAlias = (
     SendData
+    | SendResults
     | CloseConnection
     | PeerKnown
     | ArchiveMessage

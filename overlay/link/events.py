@@ -11,9 +11,10 @@ a message that another process keeps until this one has committed it: early_leav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from formats.schema_questions import SchemaAnswer, SchemaQuestion
@@ -211,6 +212,20 @@ class CloseConnection:
     reason: str
 
 
+@dataclass(slots=True)
+class SendResults:
+    """Send whole frames of the flow of messages in this order, each on a connection: its head, and
+    a body that many have in common; ``size``: bytes of them all."""
+
+    frames: list[tuple[int, bytes, bytes]] = field(default_factory=list)
+    size: int = 0
+
+    def each(self) -> Iterator[SendData]:
+        """The same, one by one."""
+        for connection, head, body in self.frames:
+            yield SendData(connection, Flow.MESSAGE, head + body)
+
+
 @dataclass(frozen=True, slots=True)
 class PeerKnown:
     """Who is at the other end of a connection that came in by a door has been said, and may be; in
@@ -328,6 +343,7 @@ Action: TypeAlias = (
     Put
     | Delete
     | ReadRows
+    | SendResults
     | SendData
     | CloseConnection
     | PeerKnown
@@ -344,3 +360,9 @@ Action: TypeAlias = (
     | AskDesk
     | Failed
 )
+
+
+def singly(actions: Iterable[Action]) -> list[Action]:
+    """The same, with a SendData for each frame of a SendResults."""
+    each = (action.each() if isinstance(action, SendResults) else (action,) for action in actions)
+    return list(chain.from_iterable(each))

@@ -23,9 +23,10 @@ one on its channel leaves a gap, which is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from struct import Struct
 from typing import Any, NamedTuple, cast, get_type_hints
 
 import msgpack
@@ -44,13 +45,19 @@ from overlay.link.frame import (
 )
 from overlay.link.frame_fields import (
     BODY,
+    CLAIMED_SEQUENCE_MAX,
     NAME_BYTES_MAX,
     Name,
     Place,
     closer_look,
     refusal,
 )
-from overlay.link.frames import Deliveries, Hello, packed_numbers, packed_slots
+from overlay.link.frames import (
+    Deliveries,
+    Hello,
+    packed_numbers,
+    packed_slots,
+)
 from overlay.link.message_headers import checked_headers
 
 LENGTH_BYTES = 4
@@ -214,34 +221,88 @@ def _pack_header(layout: _Layout, values: tuple[object, ...], more: Mapping[str,
     return packed
 
 
+_LENGTHS, _FIXARRAY = b"\x83\xa7lengths", 0x90
+_UINT_BYTES = {0xCC: 1, 0xCD: 2, 0xCE: 4}
+_SLOT, _NUMBER = b"\xa5slots\xc4\x04", b"\xa7numbers\xc4\x08"
+_ONE_PLACE = Struct(f"<{len(_SLOT)}sI{len(_NUMBER)}sQ")
+
+
 class ResultsEncoder:
     """The frame ``deliveries`` of one result for many connections: only slots and numbers differ,
-    so what comes before and behind them is written once, to the byte as ``encode`` writes it.
+    so what comes before them is written once, to the byte as ``encode`` writes it.
 
     ProtocolError when the frame would not hold what its type says.
     """
 
-    __slots__ = ("_before", "_of", "_payload")
+    __slots__ = ("_before", "_of", "_of_one", "payload")
 
     def __init__(self, source: str, number: int, lengths: list[int], payload: bytes) -> None:
         self._of = source, number, lengths
-        self._payload = payload
+        self.payload = payload
         check_lengths(lengths, payload)
         header = _pack_header(_LAYOUTS[Deliveries.type], (source, number), {})
         given = _pack(lengths)
-        self._before = b"%b%b\x83\xa7lengths%b" % (len(header).to_bytes(2, "big"), header, given)
+        self._before = len(header).to_bytes(2, "big") + header + _LENGTHS + given
+        self._of_one = self._length(_ONE_PLACE.size) + self._before
 
-    def frame(self, slots: list[int], numbers: list[int]) -> bytes:
-        """For the profiles in these slots, with the number of the delivery in each."""
+    def head(self, slots: Sequence[int], numbers: Sequence[int]) -> bytes:
+        """All in front of the payload, for the profiles in these slots, with the number of the
+        delivery in each."""
         packed = packed_slots(slots), packed_numbers(numbers)
         if len(packed[1]) > _BIN8_MOST:
-            return encode(Deliveries(*self._of, *packed, self._payload))
+            frame = encode(Deliveries(*self._of, *packed, self.payload))
+            return frame[: len(frame) - len(self.payload)]
         columns = b"\xa5slots\xc4%c%b\xa7numbers\xc4%c%b" % (
             *(len(packed[0]), packed[0]),
             *(len(packed[1]), packed[1]),
         )
-        length = len(self._before) + len(columns) + len(self._payload)
-        return b"".join((length.to_bytes(4, "big"), self._before, columns, self._payload))
+        return self._length(len(columns)) + self._before + columns
+
+    def head_of_one(self, slot: int, number: int) -> bytes:
+        """The same of one."""
+        return self._of_one + _ONE_PLACE.pack(_SLOT, slot, _NUMBER, number)
+
+    def _length(self, columns: int) -> bytes:
+        return (len(self._before) + columns + len(self.payload)).to_bytes(4, "big")
+
+
+def read_one(data: bytes, begin: int, stop: int) -> tuple[Deliveries, int, int] | None:
+    """A frame ``deliveries`` of one profile as a ResultsEncoder writes it, from one place in some
+    bytes to another, with the slot and the number of the delivery there; None for any other, and
+    for what ``decode`` may refuse."""
+    start = begin + 2 + int.from_bytes(data[begin : begin + 2], "big")
+    if start - begin > NAME_BYTES_MAX or not data.startswith(_LENGTHS, start, stop):
+        return None
+    at = start + len(_LENGTHS)
+    count = data[at] - _FIXARRAY if at < stop else -1
+    if not 0 <= count <= _FIXMAP_MOST:
+        return None
+    at += 1
+    lengths: list[int] = []
+    for _ in range(count):
+        kind = data[at] if at < stop else 0xFF
+        size = 0 if kind < _FIXMAP else _UINT_BYTES.get(kind, -1)
+        if size < 0:
+            return None
+        lengths.append(int.from_bytes(data[at + 1 : at + 1 + size], "big") if size else kind)
+        at += 1 + size
+    if not (data.startswith(_SLOT, at) and data.startswith(_NUMBER, at + len(_SLOT) + 4)):
+        return None
+    end = at + _ONE_PLACE.size
+    if stop != end + sum(lengths):
+        return None
+    try:
+        header = _exact.decode(data[begin + 2 : start])
+    except NOT_EXACT:
+        return None
+    layout = _exact.layouts[type(header)]
+    _, slot, _, number = _ONE_PLACE.unpack_from(data, at)
+    is_exact = layout.cls is Deliveries and data[begin + 2] == layout.first
+    if not is_exact or number > CLAIMED_SEQUENCE_MAX:
+        return None
+    slots, numbers = data[at + len(_SLOT) : at + len(_SLOT) + 4], data[end - 8 : end]
+    what = header.source, header.number, lengths, slots, numbers, data[end:stop]
+    return Deliveries(*what), slot, number
 
 
 def decode(data: bytes) -> Envelope:
@@ -275,14 +336,17 @@ class FrameDecoder:
     def __init__(self, frame_bytes_max: int) -> None:
         self.frame_bytes_max = frame_bytes_max
         self.unfinished = 0  # bytes of a frame that is not all there
-        self._buffer = bytearray()
+        self._buffer: bytes | bytearray = b""  # bytes where all that is left came together
         self._start = 0
 
     def feed(self, data: bytes) -> None:
         """Add what was received."""
-        if self._start:
-            del self._buffer[: self._start]
-            self._start = 0
+        left = self._buffer[self._start :] if self._start else self._buffer
+        self._start = 0
+        if not left:
+            self._buffer = data
+            return
+        self._buffer = left if isinstance(left, bytearray) else bytearray(left)
         self._buffer += data
 
     def next_frame(self) -> bytes | None:
@@ -291,6 +355,11 @@ class FrameDecoder:
         Raises a fatal ProtocolError if it is announced longer than allowed: from there on the
         bytes cannot be cut into frames any more.
         """
+        place = self.next_place()
+        return None if place is None else place[0][place[1] : place[2]]
+
+    def next_place(self) -> tuple[bytes, int, int] | None:
+        """The same where it lies: from one place in some bytes to another."""
         buffer, begin = self._buffer, self._start
         left = len(buffer) - begin
         if left >= LENGTH_BYTES:
@@ -305,16 +374,19 @@ class FrameDecoder:
             if left >= LENGTH_BYTES + length:
                 self._start = start + length
                 self.unfinished = 0
-                return bytes(buffer[start : start + length])
+                if isinstance(buffer, bytes):
+                    return buffer, start, start + length
+                with memoryview(buffer) as view:
+                    return bytes(view[start : start + length]), 0, length
         if begin:  # whoever is silent from here on takes no memory for what was long
-            del buffer[:begin]
+            self._buffer = buffer[begin:]
             self._start = 0
         self.unfinished = left
         return None
 
-    def put_back(self, frame: bytes) -> None:
-        """The last one that was taken out is the next one again."""
-        self._start -= LENGTH_BYTES + len(frame)
+    def put_back(self, length: int) -> None:
+        """The last one that was taken out, of this length, is the next one again."""
+        self._start -= LENGTH_BYTES + length
 
     @property
     def buffered_bytes(self) -> int:

@@ -44,6 +44,7 @@ from overlay.link.events import (
     ReadRows,
     RowsRead,
     SendData,
+    SendResults,
 )
 from overlay.link.row_store import RowStore
 from overlay.link.vitals import Vitals
@@ -107,6 +108,9 @@ class Group:
                         self.has_early = True
                     else:
                         self.held.add(action.connection)
+                elif isinstance(action, SendResults):
+                    self.bytes += action.size
+                    self.held.update(connection for connection, _, _ in action.frames)
                 elif isinstance(action, CloseConnection):
                     self.held.add(action.connection)
 

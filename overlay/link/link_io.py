@@ -160,13 +160,12 @@ class _Queue:
 # -------------------------------------------------------------------------------------------------
 
 
-WRITTEN_FRAMES_MAX = 512  # in one system call, which takes 1,024 on Linux
+WRITTEN_PARTS_MAX = 512  # in one system call, which takes 1,024 on Linux
 TURN_BYTES_MAX = 1024 * 1024
 READ_BYTES_LEAST = 4 * 1024  # of a connection in a turn, however many others are readable
 APART_SECONDS = 0.001
-APART_FROM = 4
-"""Between two turns of which the first has read so many connections or more: under load more comes
-together."""
+APART_FROM = 8
+"""Between two turns of a table of so many connections or more: under load more comes together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,11 @@ class Connection:
 
     __slots__ = (
         "_fileno",
+        "_flow",
+        "_is_idle",
         "_leaving_bytes",
+        "_next",
+        "_next_bytes",
         "_queues",
         "_rest",
         "_scheduler",
@@ -258,6 +261,9 @@ class Connection:
         self._socket = connected
         self._fileno = connected.fileno()
         self._scheduler = FlowScheduler(limits.scheduler)
+        self._is_idle = True  # nothing is in the scheduler, nor begun to write
+        self._next: list[bytes] = []  # frames of one flow, in parts, for which nothing waits
+        self._flow, self._next_bytes = Flow.MESSAGE, 0
         self._rest: bytes | memoryview = b""  # of what was begun to write
         self._table: ConnectionTable | None = None
 
@@ -277,19 +283,32 @@ class Connection:
         self.flush_nowait()
         return early
 
-    def send_nowait(self, flow: Flow, data: bytes) -> None:
-        """Queue one encoded frame, which leaves with the next ``flush_nowait``; ends the connection
-        at once if its queue is full."""
+    def send_nowait(self, flow: Flow, *parts: bytes) -> None:
+        """Queue one encoded frame, in parts, which leaves with the next ``flush_nowait``; ends the
+        connection at once if its queue is full."""
         if self.is_closing:
             return
-        if not self._scheduler.push(flow, data):
-            self.cut_nowait(f"the {flow.name.lower()} queue is full: the peer is too slow")
+        size = sum(map(len, parts))
+        self.queued_bytes += size
+        self._queues.bytes += size
+        # PERF: most often nothing waits, and then there is nothing to schedule.
+        if self._is_idle and (flow is self._flow or not self._next):
+            self._flow = flow
+            self._next += parts
+            self._next_bytes += size
+            full = self._next_bytes >= self.limits.write_bytes_max
+            self._is_idle = not (full or len(self._next) > WRITTEN_PARTS_MAX)
             return
-        self._note_queued(len(data))
+        if self._next:
+            before, self._next, self._next_bytes = b"".join(self._next), [], 0
+            self._scheduler.push(self._flow, before)
+        self._is_idle = False
+        if not self._scheduler.push(flow, b"".join(parts)):
+            self.cut_nowait(f"the {flow.name.lower()} queue is full: the peer is too slow")
 
     def flush_nowait(self) -> None:
         """Write what is queued, as far as the socket takes it at once; the table does the rest."""
-        if not self._rest and self._table is not None:
+        if not self._rest:
             self.write_nowait()
 
     def write_nowait(self) -> None:
@@ -307,15 +326,18 @@ class Connection:
                     self.written_at = table.clock()
                 rest = frames[0] if len(frames) == 1 else b"".join(frames)
                 self._rest = memoryview(rest)[written:]
+                self._is_idle = False
                 table.want_room(self)
                 return
             self._rest = b""
-            self._note_queued(-self._leaving_bytes)
+            self.queued_bytes -= self._leaving_bytes
+            self._queues.bytes -= self._leaving_bytes
             self._leaving_bytes = 0
         if len(self._scheduler):
             self.written_at = table.clock()
             table.want_room(self)
             return
+        self._is_idle = True
         table.want_no_room(self)
         if self.is_closing:
             with suppress(OSError):
@@ -361,10 +383,10 @@ class Connection:
         if self._table is not None:
             self._table.remove(self)
         self._fileno = -1
-        self._note_queued(-self.queued_bytes)
-        self._leaving_bytes = 0
+        self._queues.bytes -= self.queued_bytes
+        self.queued_bytes = self._leaving_bytes = 0
         self._scheduler = FlowScheduler(self.limits.scheduler)
-        self._rest = b""
+        self._next, self._rest = [], b""
         self._socket.close()
         self.on_end()
 
@@ -379,20 +401,18 @@ class Connection:
             self.tls_failure = tls_reason(error)
         return None
 
-    def _note_queued(self, size: int) -> None:
-        self.queued_bytes += size
-        self._queues.bytes += size
-
     def _next_write(self) -> list[bytes]:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""
-        frames: list[bytes] = []
-        size = 0
-        while size < self.limits.write_bytes_max and len(frames) < WRITTEN_FRAMES_MAX:
-            frame = self._scheduler.pop()
-            if frame is None:
-                break
-            frames.append(frame)
-            size += len(frame)
+        frames, size = self._next, self._next_bytes
+        if frames:
+            self._next, self._next_bytes = [], 0
+        else:
+            while size < self.limits.write_bytes_max and len(frames) < WRITTEN_PARTS_MAX:
+                frame = self._scheduler.pop()
+                if frame is None:
+                    break
+                frames.append(frame)
+                size += len(frame)
         self._leaving_bytes = size
         return [self._tls.encrypt(frames)] if frames and self._tls is not None else frames
 
@@ -465,8 +485,8 @@ class ConnectionTable:
             self._without_room.remove(connection)
             self.writable.unregister(connection)
 
-    def read_turn(self) -> int:
-        """Read all that are readable: how many."""
+    def read_turn(self) -> None:
+        """Read all that are readable."""
         ready = self.readable.select(0)
         most = max(READ_BYTES_LEAST, self.turn_bytes_max // max(1, len(ready)))
         pieces: Pieces = []
@@ -482,7 +502,6 @@ class ConnectionTable:
             self._take(pieces)
         for connection in ended:
             connection.end()
-        return len(ready)
 
     def write_turn(self) -> None:
         """Go on with all whose sockets have room."""
@@ -517,8 +536,8 @@ class ConnectionTable:
                     if trio.current_time() < next_at:
                         await trio.sleep_until(next_at)
                     began = trio.current_time()
-                    is_apart = self.read_turn() >= APART_FROM
-                    next_at = began + APART_SECONDS if is_apart else 0.0
+                    self.read_turn()
+                    next_at = began + APART_SECONDS if len(self) >= APART_FROM else 0.0
                     await self._all_taken()
         finally:
             self.close()

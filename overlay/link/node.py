@@ -59,11 +59,13 @@ from overlay.link.events import (
     Evaluated,
     Event,
     Failed,
+    Flow,
     PeerKnown,
     ReadArchive,
     ReadOn,
     SchemaAnswered,
     SendData,
+    SendResults,
     TakeSettings,
     TimePassed,
 )
@@ -226,13 +228,6 @@ async def run_node(
     await node.run(doors, dials, task_status)
 
 
-async def _let_writers_run() -> None:
-    """Connections that were given something to send begin to: they are woken in the next turn of
-    the scheduler, in which this task may come before them, but not in the turn after."""
-    await trio.lowlevel.checkpoint()
-    await trio.lowlevel.checkpoint()
-
-
 class _Node:
     """The state of one ``run_node``."""
 
@@ -294,8 +289,6 @@ class _Node:
         while True:
             await self._commits.wait_room()
             await self._inbox.wait()
-            if self._inbox.calls_again:
-                await _let_writers_run()
             self._take_turn()
 
     def _take_turn(self) -> None:
@@ -348,6 +341,13 @@ class _Node:
         here = self._connections.here
         written: dict[int, Connection] = {}
         for action in leaving:
+            if isinstance(action, SendResults):
+                for number, head, body in action.frames:
+                    connection = here.get(number)
+                    if connection is not None:
+                        connection.send_nowait(Flow.MESSAGE, head, body)
+                        written[number] = connection
+                continue
             if isinstance(action, ArchiveMessage):
                 if self._archive is not None:
                     self._archive.take(action)

@@ -149,26 +149,30 @@ class Subscription:
         """The profiles for which a delivery is new, with its number there; a gap is a fatal
         ProtocolError."""
         for slot, number in columns(frame):
-            attachment = self._attached.get(slot)
-            if attachment is None:
-                continue
-            if attachment.shared is not None:
-                if self._arrives(attachment, attachment.shared, number):
-                    yield attachment, number
-                continue
-            if number <= attachment.last:
-                self.duplicates += 1
-                continue
-            if number != attachment.last + 1:
-                raise ProtocolError(
-                    "not-expected",
-                    f"delivery {number} of {attachment.profile!r} after {attachment.last}",
-                    fatal=True,
-                )
-            attachment.last = attachment.arrived = number
-            yield attachment, number
+            if (attachment := self.arrives(slot, number)) is not None:
+                yield attachment, number
 
-    def _arrives(self, attachment: Attachment, shared: Shared, number: int) -> bool:
+    def arrives(self, slot: int, number: int) -> Attachment | None:
+        """The same of one; None: it is not new."""
+        attachment = self._attached.get(slot)
+        if attachment is None:
+            return None
+        if attachment.shared is not None:
+            is_new = self._arrives_shared(attachment, attachment.shared, number)
+            return attachment if is_new else None
+        if number <= attachment.last:
+            self.duplicates += 1
+            return None
+        if number != attachment.last + 1:
+            raise ProtocolError(
+                "not-expected",
+                f"delivery {number} of {attachment.profile!r} after {attachment.last}",
+                fatal=True,
+            )
+        attachment.last = attachment.arrived = number
+        return attachment
+
+    def _arrives_shared(self, attachment: Attachment, shared: Shared, number: int) -> bool:
         """Whether one of a shared profile is new."""
         attachment.last = max(attachment.last, number)
         if number in shared.taken:

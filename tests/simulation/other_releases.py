@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 import msgpack
 
 from formats.schema_questions import SchemaFound
-from overlay.link.events import Action, Event, SchemaAnswered, SendData
+from overlay.link.events import Action, Event, SchemaAnswered, SendData, singly
 from overlay.link.frame import PROTOCOL_VERSION
 from overlay.topology import Topology, to_toml
 from tests.simulation import former_cores
@@ -95,7 +95,7 @@ class LaterCore:
     def handle(self, event: Event, now: float) -> list[Action]:
         return [
             replace(action, data=later(action.data)) if isinstance(action, SendData) else action
-            for action in self._core.handle(event, now)
+            for action in singly(self._core.handle(event, now))
         ]
 
 
@@ -108,7 +108,7 @@ class Listening:
         self._seen = seen
 
     def handle(self, event: Event, now: float) -> list[Action]:
-        actions = self.core.handle(event, now)
+        actions = singly(self.core.handle(event, now))
         for action in actions:
             if isinstance(action, SendData):
                 for header, _ in frames(action.data):

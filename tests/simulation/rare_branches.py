@@ -28,7 +28,6 @@ TINY: dict[str, tuple[float, ...]] = {
     "onyx.broker.deliveries.lines.SENT_AT_ONCE": (1, 2),
     "onyx.broker.deliveries.lines.SENT_BYTES_AT_ONCE": (1,),
     "onyx.broker.deliveries.lines.READ_AHEAD": (1,),
-    "onyx.broker.deliveries.lines.JOINED_BYTES": (1,),
     "onyx.broker.deliveries.mailbox._COMPACT_AT": (0,),
     "onyx.broker.deliveries.mailboxes.WRITTEN_AT_ONCE": (1,),
     "onyx.broker.deliveries.result_maker.OPENED_BYTES": (0,),

@@ -45,6 +45,7 @@ from overlay.link.events import (
     SchemaAnswered,
     SendData,
     TimePassed,
+    singly,
 )
 from overlay.link.lost_stores import STORE_LOST
 from overlay.link.suspect import CoreFailed
@@ -321,13 +322,13 @@ class SimNetwork:
     def _handle(self, core: Core, batch: list[Event], inbox: list[Event]) -> list[Action]:
         actions: list[Action] = []
         while batch:
-            new = core.handle(batch.pop(0), self.now)
+            new = singly(core.handle(batch.pop(0), self.now))
             actions += new
             for action in new:
                 if isinstance(action, ReadOn):
                     _read_on(batch, inbox, action.connection)
         if any(isinstance(action, CallAtEnd) for action in actions):
-            actions += core.handle(BatchHandled(bool(inbox)), self.now)
+            actions += singly(core.handle(BatchHandled(bool(inbox)), self.now))
         return actions
 
     def _fall(self, node: SimNode, failure: CoreFailed) -> None:

@@ -82,6 +82,11 @@ class Results:
         self.encoder: ResultsEncoder | None = None
         self.is_counted = False
 
+    def encode(self, record: Record) -> ResultsEncoder:
+        """They leave for the first time."""
+        self.encoder = ResultsEncoder(record.source, record.number, self.lengths, self.payload)
+        return self.encoder
+
     @property
     def key(self) -> tuple[bytes, tuple[int, ...]]:
         """The same for equal results."""

@@ -24,9 +24,8 @@ from onyx.broker.deliveries.delivery_log import NOTHING, DeliveryLog, Record, Re
 from onyx.broker.deliveries.former_texts import FormerTexts
 from onyx.broker.deliveries.mailbox import SHARED_LINE, Mailbox, Sharer
 from onyx.broker.deliveries.result_maker import ResultMaker
-from overlay.link.events import Flow
 from overlay.link.frame import Frame
-from overlay.link.frame_codec import LENGTH_BYTES, ResultsEncoder
+from overlay.link.frame_codec import LENGTH_BYTES
 from overlay.link.frames import (
     SLOTS_MAX,
     Detached,
@@ -63,8 +62,6 @@ class Line:
     on_wire: dict[int, list[int]] = field(default_factory=dict)
     on_wire_bytes: int = 0
     gone: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
-    frames: list[bytes] = field(default_factory=list)  # that leave together, and their bytes
-    frames_bytes: int = 0
 
 
 # -------------------------------------------------------------------------------------------------
@@ -78,7 +75,6 @@ HELD_SECONDS_EACH = 1e-4
 long for each that has got something.  So the writing of many small pieces stays a part of what a
 broker does under load; where nothing waits nothing is held."""
 HELD_SECONDS_MAX = 0.1
-JOINED_BYTES = 4_096  # frames for a connection leave as one up to so many; to join is to copy
 
 
 class Lines:
@@ -287,25 +283,23 @@ class Lines:
         oldest message first, as what it takes to make its results is there once.  Whether there is
         more."""
         room, room_bytes = SENT_AT_ONCE, SENT_BYTES_AT_ONCE
-        used: dict[int, Line] = {}
+        used: set[int] = set()
         while self._heads and room > 0 and room_bytes > 0:
             connection = heappop(self._heads)[1]
             line = self._busy.pop(connection, None)
             if line is None:
                 continue
-            used[connection] = line
+            used.add(connection)
             if line.held:
                 self._let_in(line)
             if line.queue:
-                sent, size = self._send_next(line)
+                sent, size = self._send_alone(line, room, room_bytes) or self._send_next(line)
                 room -= sent
                 room_bytes -= size
                 if line.queue or line.held:
                     self._wake(line)
             if self._heads and self._is_over():
                 break
-        for line in used.values():
-            self._join(line)
         self.hold_until = 0.0
         if len(used) > 1:
             self.hold_until = self._clock() + min(len(used) * HELD_SECONDS_EACH, HELD_SECONDS_MAX)
@@ -425,6 +419,48 @@ class Lines:
                 self.queue(box)
         return count, size
 
+    def _send_alone(self, line: Line, room: int, room_bytes: int) -> tuple[int, int] | None:
+        """Of a connection with one mailbox, which nobody shares, all that may be sent and whose
+        results are there; how many, and their bytes.  None: that takes a closer look."""
+        # PERF: no heap, and no lists of slots: the way of most users, who have a connection each.
+        if line.held or len(line.queue) != 1 or len(line.boxes) != 1:
+            return None
+        (position, slot), box = line.queue[0], next(iter(line.boxes.values()))
+        if not isinstance(box, Mailbox) or box.slot != slot or box.next_position() != position:
+            return None
+        limits, log, on_wire = self._limits, self._log, line.on_wire
+        frames_max, bytes_max = limits.window_frames, limits.window_bytes
+        wire_max = limits.connection_window_bytes
+        sent = total = 0
+        while position and sent < room and total < room_bytes:
+            if box.has_on_wire and line.on_wire_bytes >= wire_max:
+                break
+            record = log.records[position]
+            results = record.common or record.results(box.index)
+            if results is None or results is NOTHING:
+                break
+            encoder = results.encoder or results.encode(record)
+            head = encoder.head_of_one(slot, box.sent + 1)
+            size = len(head) + len(results.payload)
+            if size - LENGTH_BYTES > line.frame_bytes_max:
+                break
+            box.send(record.size)
+            self._links.reply_results(line.connection, head, results.payload)
+            on_wire[position] = [size, 1]
+            line.on_wire_bytes += size
+            total += size
+            sent += 1
+            log.let_go(record)
+            is_open = box.is_open(frames_max, bytes_max)
+            position = box.next_position() if is_open else 0
+        if not sent:
+            return None
+        self.on_wire_bytes += total
+        line.queue.clear()
+        box.is_queued = False
+        self.queue(box)
+        return sent, total
+
     def _give_out(self, box: Taker) -> None:
         """What those who share a mailbox have room for; the last were sent what they had."""
         if isinstance(box, Sharer):
@@ -526,23 +562,16 @@ class Lines:
         self, line: Line, record: Record, results: Results, slots: list[int], numbers: list[int]
     ) -> int:
         """The bytes of it; 0 where that ended the connection: what it accepts is less than this."""
-        encoder = results.encoder
-        if encoder is None:
-            encoder = results.encoder = ResultsEncoder(
-                record.source, record.number, results.lengths, results.payload
-            )
-        frame = encoder.frame(slots, numbers)
-        if len(frame) - LENGTH_BYTES > line.frame_bytes_max:
-            self._join(line)
-            detail = f"deliveries frame of {len(frame)} bytes; at most {line.frame_bytes_max}"
+        encoder = results.encoder or results.encode(record)
+        head = encoder.head(slots, numbers)
+        size = len(head) + len(results.payload)
+        if size - LENGTH_BYTES > line.frame_bytes_max:
+            detail = f"deliveries frame of {size} bytes; at most {line.frame_bytes_max}"
             self._links.refuse(line.connection, "peer-limit", detail)
             self.close(line.connection)
             return 0
-        line.frames.append(frame)
-        line.frames_bytes += len(frame)
-        if line.frames_bytes >= JOINED_BYTES:
-            self._join(line)
-        return len(frame)
+        self._links.reply_results(line.connection, head, results.payload)
+        return size
 
     def _line(self, connection: int) -> Line:
         line = self._lines.get(connection)
@@ -562,12 +591,4 @@ class Lines:
 
     def _say(self, line: Line, frame: Frame) -> None:
         """Something else, behind the results that leave."""
-        self._join(line)
         self._links.reply(line.connection, frame)
-
-    def _join(self, line: Line) -> None:
-        """Let results leave that wait to do so together."""
-        # PERF: to hand something to a connection costs more than most results do.
-        if line.frames:
-            self._links.reply_encoded(line.connection, Flow.MESSAGE, b"".join(line.frames))
-            line.frames, line.frames_bytes = [], 0

@@ -10,7 +10,7 @@ import pytest
 from onyx.broker.broker_core import BrokerCore
 from onyx.broker.messages.local_deliveries import LARGE_BYTES
 from overlay.link.core_context import Surroundings
-from overlay.link.events import Action, CallAgain, CalledAgain, Flow, SendData
+from overlay.link.events import Action, CallAgain, CalledAgain, Flow, SendData, singly
 from overlay.link.frame_codec import FrameDecoder, decode
 from overlay.link.frames import Ack, Deliveries, Delivery, Message, Publish, Refused, Request
 from overlay.link.slices import SLICE_SECONDS
@@ -31,7 +31,7 @@ class Watched(Beside):
 
     def _carry_out(self, actions: list[Action]) -> None:
         decoder = FrameDecoder(1 << 24)
-        for action in actions:
+        for action in singly(actions):
             if isinstance(action, SendData):
                 decoder.feed(action.data)
         kinds = []

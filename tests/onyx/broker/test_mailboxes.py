@@ -37,9 +37,9 @@ from overlay.limits import Limits
 from overlay.link.dead_letters import DeadLetters
 from overlay.link.durable import fill
 from overlay.link.errors import StoreError
-from overlay.link.events import Flow, Put, ReadRows
+from overlay.link.events import Put, ReadRows
 from overlay.link.frame import Frame
-from overlay.link.frame_codec import LENGTH_BYTES, FrameDecoder, decode
+from overlay.link.frame_codec import LENGTH_BYTES, decode
 from overlay.link.frames import (
     SHARED,
     Attach,
@@ -326,11 +326,9 @@ class World:
     def frame_bytes_max(self, connection: int) -> int:
         return self.limits.frame_bytes_max
 
-    def reply_encoded(self, connection: int, flow: Flow, data: bytes) -> None:
-        frames = FrameDecoder(len(data))
-        frames.feed(data)
-        while (frame := frames.next_frame()) is not None:
-            self.reply(connection, decode(frame).frame, len(frame) + LENGTH_BYTES)
+    def reply_results(self, connection: int, head: bytes, body: bytes) -> None:
+        frame = head + body
+        self.reply(connection, decode(frame[LENGTH_BYTES:]).frame, len(frame))
 
     def refuse(self, connection: int, code: str, detail: str) -> None:
         self.refused[connection] = code

@@ -24,6 +24,7 @@ from overlay.link.events import (
     Event,
     Put,
     SendData,
+    singly,
 )
 from overlay.link.frame_codec import LENGTH_BYTES, decode
 from overlay.link.frames import (
@@ -131,7 +132,11 @@ class Warm(Setting):
 def test_a_plain_message_takes_few_calls() -> None:
     walk = Walk()
     walked = Warm().watched(walk)
-    sent = [decode(a.data[LENGTH_BYTES:]).frame for a in walked.actions if isinstance(a, SendData)]
+    sent = [
+        decode(a.data[LENGTH_BYTES:]).frame
+        for a in singly(walked.actions)
+        if isinstance(a, SendData)
+    ]
     assert {type(frame) for frame in sent} == {Message, Deliveries, Ack}
     assert {"outbox", "inbox", "delivery"} <= {
         action.space for action in walked.actions if isinstance(action, Put)

@@ -13,6 +13,7 @@ from overlay.link.events import (
     Event,
     Flow,
     SendData,
+    singly,
 )
 from overlay.link.frame import PROTOCOL_VERSION, Frame
 from overlay.link.frame_codec import LENGTH_BYTES, decode, encode
@@ -111,7 +112,7 @@ def sent(actions: list[Action]) -> list[Frame]:
     """The frames among actions, in the order in which they were asked for."""
     return [
         decode(action.data[LENGTH_BYTES:]).frame
-        for action in actions
+        for action in singly(actions)
         if isinstance(action, SendData)
     ]
 

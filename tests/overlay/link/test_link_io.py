@@ -14,6 +14,7 @@ import trio.testing
 
 from overlay.link.events import Flow
 from overlay.link.link_io import (
+    APART_SECONDS,
     READ_BYTES_LEAST,
     Connection,
     ConnectionLimits,
@@ -126,7 +127,9 @@ async def test_what_many_have_said_is_taken_together() -> None:
     assert sorted(turn) == [(number, b"%d" % number) for number in range(10)]
 
 
-async def test_nothing_is_read_until_all_is_taken() -> None:
+async def test_nothing_is_read_until_all_is_taken(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     reader = Reader(room=1)
     async with running(reader) as table:
         _, one = entered(table, reader, 1)
@@ -138,6 +141,7 @@ async def test_nothing_is_read_until_all_is_taken() -> None:
         await trio.testing.wait_all_tasks_blocked()
         assert sorted(reader.pieces) == [(1, b"1"), (2, b"2")]
         reader.make_room()
+        await trio.sleep(APART_SECONDS)
         await trio.testing.wait_all_tasks_blocked()
         assert reader.pieces[2:] == [(1, b"more")]
 
@@ -153,12 +157,15 @@ async def test_what_is_begun_is_written_on_while_nothing_is_read() -> None:
         assert await received(theirs, 100 * KIB) == bytes(100 * KIB)
 
 
-async def test_all_that_are_readable_are_read_in_a_turn_however_little_there_is_room() -> None:
+async def test_all_that_are_readable_are_read_in_a_turn_however_little_there_is_room(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     reader = Reader()
     async with running(reader, turn_bytes_max=1) as table:
         ends = [entered(table, reader, number)[1] for number in range(3)]
         for theirs in ends:
             os.write(theirs.socket.fileno(), bytes(READ_BYTES_LEAST + 1))
+        await trio.sleep(2 * APART_SECONDS)
         await trio.testing.wait_all_tasks_blocked()
     assert [[len(data) for _, data in turn] for turn in reader.turns] == [
         [READ_BYTES_LEAST] * 3,
