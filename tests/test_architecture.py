@@ -40,6 +40,7 @@ SHELLS = {
     "formats/schema_process.py",
     "overlay/link/client_connection.py",
     "overlay/link/client_stream.py",
+    "overlay/link/client_table.py",
     "overlay/link/connections.py",
     "overlay/link/credentials.py",
     "overlay/link/disk_reserve.py",

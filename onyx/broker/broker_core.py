@@ -30,11 +30,11 @@ from onyx.broker.messages.message_parts import MessageParts
 from onyx.broker.messages.message_spans import MessageSpans, TellSpan
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_announcements import REMOVED
 from onyx.broker.messages.source_costs import TOO_COSTLY
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.network_parts import NetworkParts
+from onyx.broker.network.publishers import Publishers
 from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.profiles.hosted_profiles import HostedProfiles
 from onyx.broker.profiles.profile_parts import ProfileParts

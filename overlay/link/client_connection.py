@@ -594,10 +594,13 @@ class ClientConnection:
             self._end_transport(str(failure) if failure.is_final else "")
             return
         self._connections += 1
-        transport = self._transport = Connection(self._connections, stream.socket, secured=secured)
+        ended = self._loop.event()
+        transport = self._transport = Connection(
+            self._connections, stream.socket, secured=secured, on_end=ended.set
+        )
         try:
             self._handle(ConnectionOpened(transport.number, self.peer, transport.principal))
-            with in_table(transport, self, self._loop) as ended:
+            with in_table(transport, self, self._loop):
                 try:
                     await ended.wait()
                 finally:

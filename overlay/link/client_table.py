@@ -15,7 +15,7 @@ import anyio.lowlevel
 import trio
 
 from overlay.link.link_io import Connection, ConnectionTable, Pieces
-from overlay.link.loop import TRIO, Latch, Loop
+from overlay.link.loop import TRIO, Loop
 
 TICK_SECONDS = 1.0
 TURN_BYTES_MAX = 64 * 1024 * 1024  # what may come is bounded by windows
@@ -109,17 +109,14 @@ _HERE: anyio.lowlevel.RunVar[ClientTable | None] = anyio.lowlevel.RunVar("onyx c
 
 
 @contextmanager
-def in_table(connection: Connection, client: Client, loop: Loop) -> Iterator[Latch]:
-    """Until the end of the block, at which the connection ends, it is read; gives what is set when
-    it has ended before."""
+def in_table(connection: Connection, client: Client, loop: Loop) -> Iterator[None]:
+    """Until the end of the block, at which the connection ends, it is read."""
     table = _HERE.get()
     if table is None:
         table = ClientTable(loop)
         _HERE.set(table)
-    ended = loop.event()
-    connection.on_end = ended.set
     table.enter(connection, client)
     try:
-        yield ended
+        yield
     finally:
         table.leave(connection)

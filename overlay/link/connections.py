@@ -94,7 +94,6 @@ class Connections:
         self._shaking: dict[int, trio.CancelScope] = {}  # connections whose handshake goes on
         self._queues = SendQueues()
         self._table = ConnectionTable(self._take, inbox.all_taken, limits.turn_bytes)
-        inbox.pause, inbox.resume = self._pause, self._resume
         self._numbers = 0
         self._failed: dict[str, str] = {}  # by peer that is dialled: why, as was said last
         self._nursery: trio.Nursery
@@ -307,11 +306,13 @@ class Connections:
     def _take(self, pieces: Pieces) -> None:
         self._inbox.put_pieces_nowait((one.number, data) for one, data in pieces)
 
-    def _pause(self, number: int) -> None:
+    def pause(self, number: int) -> None:
+        """Read nothing more of a connection, if it is here, until ``resume``."""
         if number in self.here:
             self._table.pause(self.here[number])
 
-    def _resume(self, number: int) -> None:
+    def resume(self, number: int) -> None:
+        """Go on to read it."""
         if number in self.here:
             self._table.resume(self.here[number])
 

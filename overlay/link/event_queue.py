@@ -41,7 +41,7 @@ class EventQueue:
         pause: Callable[[int], None] = lambda connection: None,
         resume: Callable[[int], None] = lambda connection: None,
     ) -> None:
-        self.pause, self.resume = pause, resume
+        self._pause, self._resume = pause, resume
         self._ahead: deque[Event] = deque()
         self._waiting: deque[Waiting] = deque()
         self._held: deque[Waiting] = deque()  # of those that are no askers
@@ -146,7 +146,7 @@ class EventQueue:
             pieces.append(first)
             if first[0] in self._behind:
                 self._behind.remove(first[0])
-                self.resume(first[0])
+                self._resume(first[0])
         if not pieces:
             return None
         self._pieces -= len(pieces)
@@ -157,7 +157,7 @@ class EventQueue:
         number = _connection_of(event)
         if number in self._behind:
             self._behind.remove(number)
-            self.resume(number)
+            self._resume(number)
         if isinstance(event, ConnectionLost):
             self._askers.discard(number)
         return event
@@ -174,7 +174,7 @@ class EventQueue:
     def _hold(self, connection: int) -> None:
         if connection and connection not in self._behind:
             self._behind.add(connection)
-            self.pause(connection)
+            self._pause(connection)
 
     def _note_taken(self) -> None:
         if not self._pieces:

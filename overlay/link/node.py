@@ -254,7 +254,7 @@ class _Node:
         self._vitals = vitals
         self._cautious_turns = limits.cautious_turns
         self._processor = ProcessorClock()
-        self._inbox = EventQueue()
+        self._inbox = EventQueue(self._pause, self._resume)
         self._connections = Connections(self._inbox, connect, limits, credentials)
         self._commits = GroupCommit(
             *(store, self._hand_out, self._inbox.put_ahead_nowait, vitals, clock),
@@ -387,6 +387,12 @@ class _Node:
             connection.flush_nowait()
         self._connections.cut_slowest()
         self._turns.note("sending", self._processor() - began, self._clock())
+
+    def _pause(self, connection: int) -> None:
+        self._connections.pause(connection)
+
+    def _resume(self, connection: int) -> None:
+        self._connections.resume(connection)
 
     def _take_settings(self, action: TakeSettings) -> None:
         log.info("in force from now on: %s", ", ".join(action.taken))

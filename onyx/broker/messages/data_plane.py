@@ -52,10 +52,10 @@ from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
 from onyx.broker.messages.publish_quota import PublishQuota
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_costs import SourceCosts
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from onyx.broker.packing.codebook import wire_format_of
 from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.packing.parcel import Parcel

@@ -9,11 +9,11 @@ from onyx.broker.messages.data_plane import DataPlane
 from onyx.broker.messages.message_spans import MessageSpans
 from onyx.broker.messages.observers import Observers
 from onyx.broker.messages.publish_keys import PublishKeys
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.messages.source_announcements import SourceAnnouncements
 from onyx.broker.messages.source_questions import SourceQuestions
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from onyx.broker.packing.packing_parts import PackingParts
 from onyx.broker.profiles.profile_parts import ProfileParts
 from onyx.broker.shape.shape_parts import ShapeParts

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from onyx.broker.messages.last_numbers import LastNumbers
 from onyx.broker.messages.message_validation import MessageValidation
 from onyx.broker.messages.publish_keys import PublishKeys
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.moves.profile_moves import ProfileMoves
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from onyx.broker.packing.compression_dictionaries import CompressionDictionaries
 from onyx.broker.profiles.query_plane import QueryPlane
 from onyx.broker.shape.source_releases import MOVED

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from formats.errors import Fault, Refusal, read_fault
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from overlay import verbs
 from overlay.access import Right
 from overlay.answers import SourceAnswer

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from onyx.broker.deliveries.delivery_log import without_results
 from onyx.broker.deliveries.mailboxes import Mailboxes
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.moves.releases import Releases
 from onyx.broker.moves.watersheds import Watersheds
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from onyx.broker.profiles.live_wait import LiveVersion
 from onyx.broker.profiles.query_plane import QueryPlane
 from overlay.delivery_policy import USUAL

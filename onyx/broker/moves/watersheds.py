@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from overlay.link.core_context import CoreContext
 from overlay.link.durable import StoredMap
 from overlay.link.frame_fields import CLAIMED_SEQUENCE_MAX

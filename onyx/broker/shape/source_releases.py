@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from onyx.broker.messages.publishers import Publishers
 from onyx.broker.network.control_plane import ControlPlane
+from onyx.broker.network.publishers import Publishers
 from overlay.link.frame import MOVED_KEYS
 from overlay.link.frames import KeysReleased, SourceReleased
 from overlay.link.link_layer import LinkLayer
