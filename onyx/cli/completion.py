@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from onyx.cli.values import tell_of
-from onyx.cli.verb import VERBS, Subparsers, add_verb
+from onyx.cli.verb import COMMON, VERBS, Subparsers, add_verb
 
 DETAILS = """\
 It is printed; where it belongs depends on the shell. Print it anew after an upgrade."""
@@ -17,6 +17,7 @@ EXAMPLES = """\
 """
 
 SHELLS = ("bash", "zsh", "tcsh")
+_COMMON = {"--help": "show the help", **{usage.split()[0]: says for usage, says in COMMON.items()}}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -31,19 +32,23 @@ def run(arguments: argparse.Namespace) -> None:
     from onyx.cli.main import build_parser  # noqa: PLC0415 - which imports this
 
     parser = build_parser(VERBS)
-    _complete_files(parser)
+    _complete(parser)
     script = shtab.complete(parser, arguments.shell)
     tell_of(arguments, {"shell": arguments.shell, "script": script}, script)
 
 
-def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Where an argument is a file, by what stands for it in the help."""
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Options that each help leaves out are completed, too; an argument is a file where a word for
+    one stands for it in the help."""
     import shtab  # noqa: PLC0415 - only for this
 
     for action in parser._actions:
+        common = [_COMMON[option] for option in action.option_strings if option in _COMMON]
+        if common and action.help is argparse.SUPPRESS:
+            action.help = common[0]
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
-                _complete_files(below)
+                _complete(below)
         elif isinstance(action.metavar, str) and "FILE" in action.metavar:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab has it
         elif isinstance(action.metavar, str) and "DIR" in action.metavar:

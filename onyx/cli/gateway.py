@@ -56,7 +56,7 @@ def add_parser(subparsers: Subparsers) -> None:
     takes = {
         f"--listen HOST:PORT = {DEFAULT_LISTEN}": f"where (default: {DEFAULT_LISTEN})",
         **SERVED,
-        "--origin ORIGIN...": "a site whose pages may use the API; *: any, by tokens",
+        "--origin ORIGIN...": "a site whose pages may use the API (*: any, by tokens)",
         "--catalog FILE...": "a catalog of providers, for a page that draws query plans",
         "--admin HOST:PORT": "where metrics are, plain HTTP",
         "--json": "print where it is as a JSON object",

@@ -70,17 +70,28 @@ def test_a_shell_is_told_all_verbs(shell: str, capsys: pytest.CaptureFixture[str
     assert "taxonomy" in script and ("--ensure" in script or shell == "tcsh")
 
 
-def test_bash_completes_a_verb_of_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("begun", "completed"),
+    [
+        ("source re", {"register", "remove", "resume"}),
+        ("source register --j", {"--json"}),
+        ("source register --h", {"--help"}),
+    ],
+)
+def test_bash_completes_verbs_of_a_verb_and_options_of_all(
+    begun: str, completed: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash here")
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
-    words = "COMP_WORDS=(onyx source re); COMP_CWORD=2; _shtab_onyx; echo ${COMPREPLY[@]}"
+    last = len(begun.split())
+    words = f"COMP_WORDS=(onyx {begun}); COMP_CWORD={last}; _shtab_onyx; echo ${{COMPREPLY[@]}}"
     said = subprocess.run(
         [bash], input=f"{script}\n{words}\n", text=True, capture_output=True, check=True
     )
-    assert set(said.stdout.split()) == {"register", "remove", "resume"}
+    assert set(said.stdout.split()) == completed
 
 
 def test_a_table_is_drawn_on_a_terminal_and_plain_elsewhere(

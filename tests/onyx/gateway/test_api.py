@@ -343,8 +343,9 @@ def test_whoever_shows_a_token_is_its_holder(
         assert ann.ask(method, f"/v1/sources/{source}", body).said["code"] == "not-authorised"
     backtest = {"profile": "/a", "source": source}
     assert ann.ask("POST", "/v1/backtests", backtest).said["code"] == "not-authorised"
-    for path in ("/v1/status", "/v1/map", "/", "/brokers/B1"):
+    for path in ("/v1/status", "/v1/map", "/brokers/B1"):
         assert ann.ask("GET", path).status == 403
+    assert ann.ask("GET", "/").headers["location"] == "/profiles"
     with ann.events(f"/v1/results?profile={own}") as events:
         next(events)
         trio.run(revoke, where, SECRET)
