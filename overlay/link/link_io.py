@@ -404,9 +404,8 @@ class Connection:
     def _next_write(self) -> list[bytes]:
         """Whole frames, as many as fit ``write_bytes_max`` but at least one if there is any."""
         frames, size = self._next, self._next_bytes
-        if frames:
-            self._next, self._next_bytes = [], 0
-        else:
+        self._next, self._next_bytes = [], 0
+        if not frames:
             while size < self.limits.write_bytes_max and len(frames) < WRITTEN_PARTS_MAX:
                 frame = self._scheduler.pop()
                 if frame is None:

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import inf
+from random import Random
 
 import pytest
 import trio
@@ -217,6 +218,42 @@ async def test_closing_sends_what_is_queued() -> None:
         await trio.testing.wait_all_tasks_blocked()
         assert reader.ended == [1] and reader.pieces == []
     assert connection.close_reason == "test"
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_each_frame_leaves_once_and_each_flow_in_its_order(seed: int) -> None:
+    """However much of it waits."""
+    print(f"seed {seed}")
+    random, reader = Random(seed), Reader()
+    sent: dict[Flow, list[bytes]] = {flow: [] for flow in Flow}
+    came: dict[Flow, list[bytes]] = {flow: [] for flow in Flow}
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        data = bytearray()
+        for number in range(1, 301):
+            flow = random.choice(list(Flow))
+            frame = b"%d %05d %05d " % (
+                flow,
+                number,
+                length := random.choice((0, 9, 9_000, 70_000)),
+            )
+            sent[flow].append(frame)
+            connection.send_nowait(flow, frame, bytes(length))
+            if random.random() < 0.5:
+                connection.flush_nowait()
+            if random.random() < 0.3:
+                await trio.testing.wait_all_tasks_blocked()
+                data += await theirs.receive_some() if connection.queued_bytes else b""
+        connection.close_nowait("test")
+        async for part in theirs:
+            data += part
+        assert connection.queued_bytes == 0
+    at = 0
+    while at < len(data):
+        frame = bytes(data[at : at + 14])
+        came[Flow(int(frame[:1]))].append(frame)
+        at += 14 + int(frame[8:13])
+    assert came == sent
 
 
 async def test_a_peer_that_does_not_close_is_cut_off(mock_clock: trio.testing.MockClock) -> None:
