@@ -175,8 +175,9 @@ def test_what_is_granted_is_in_force_at_once_told_to_brokers_and_survives_a_rest
         (told,) = broker.take(AccessAnnounced)
         assert ("user/ann", "operate", "*") in told.rules
     assert result(setting.ann.ask("topology.show"))
-    said = {"principal": "user/ann", "operates": True}
-    assert result(setting.ann.ask("access.whoami")) == said
+    said = result(setting.ann.ask("access.whoami"))
+    assert (said["principal"], said["operates"], said["administers"]) == ("user/ann", True, False)
+    assert [*grant.values(), False] in said["rules"] and said["only"] == []
     assert refused(setting.ann.ask("access.grant", **grant)) == "not-authorised", "only admins"
     setting.restart()
     assert ["user/ann", "operate", "*", False] in result(setting.client.ask("access.list"))["rules"]
@@ -259,8 +260,9 @@ def test_a_token_does_nothing_beyond_what_it_is_bound_to() -> None:
     setting.issue("operator/root", only=[["subscribe", "*"]])
     holder = setting.beside.peer("client", "y", principal="nobody/nobody", token=SECRET)
     assert result(holder.ask("source.list"))["sources"] == []
-    said = {"principal": "operator/root", "operates": False}
-    assert result(holder.ask("access.whoami")) == said
+    said = result(holder.ask("access.whoami"))
+    assert (said["principal"], said["operates"]) == ("operator/root", False)
+    assert said["only"] == [["subscribe", "*"]]
     for verb in ("profile.list", "topology.show", "access.list", "source.register"):
         assert refused(holder.ask(verb)) == "not-authorised"
 

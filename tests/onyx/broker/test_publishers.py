@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from onyx.broker.messages import publishers
+from onyx.broker.network import publishers
 from onyx.broker.messages.local_deliveries import LocalDeliveries
 from overlay.link.events import TimePassed
 from overlay.link.frames import (
