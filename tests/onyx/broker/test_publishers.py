@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from onyx.broker.network import publishers
 from onyx.broker.messages.local_deliveries import LocalDeliveries
+from onyx.broker.network import publishers
 from overlay.link.events import TimePassed
 from overlay.link.frames import (
     AcceptedBefore,
