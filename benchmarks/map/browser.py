@@ -36,13 +36,13 @@ DRAG_STEPS = 12
 WATCHED = f"""
 window.watched = {{ frames: [], lights: [], known: new Promise((then) => window.tell = then) }};
 document.addEventListener("DOMContentLoaded", () => {{
-  const [map, waiting, here] = ["map", "waiting", "here"].map((id) => document.getElementById(id));
+  const [map, waiting, up] = ["map", "waiting", "up"].map((id) => document.getElementById(id));
   const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
   const look = (at, what, then) => new MutationObserver(then).observe(at, what);
   let first;
   look(waiting, {{ attributeFilter: ["hidden"] }}, () => drawn(() => first ||= Date.now()));
-  look(here, {{ childList: true, characterData: true, subtree: true }}, () => {{
-    const [some, all] = here.textContent.split(" of ");
+  look(up, {{ childList: true, characterData: true, subtree: true }}, () => {{
+    const [some, all] = up.textContent.split(" of ");
     if (first && some === all) drawn(() => tell([first, Date.now()]));
   }});
   const lit = new Map();

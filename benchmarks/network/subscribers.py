@@ -32,13 +32,13 @@ _AT_ONCE = 20  # that connect
 
 
 class Subscribers:
-    """What the users have been given so far; ``wrong`` is the first wrong result."""
+    """What the users have been given so far."""
 
     def __init__(self, feed: Feed, ids: Sequence[str]) -> None:
         self.numbers: list[list[int]] = [[] for _ in ids]
         self.count = 0
         self.last = 0.0
-        self.wrong = ""
+        self._wrong = ""
         self._feed = feed
         # Results that lxml has found to be the same documents, by profile (0: of all) and message.
         self._forms: dict[tuple[int, int], Sequence[bytes]] = {}
@@ -57,13 +57,19 @@ class Subscribers:
         if self.count == self._awaited:
             self._came.set()
 
+    @property
+    def wrong(self) -> str:
+        """The first wrong result of all that have come."""
+        self.check()
+        return self._wrong
+
     def check(self) -> None:
         """What has come since the last time, while nobody looks at the clock."""
         unchecked, self._unchecked = self._unchecked, []
         for place, source, number, results in unchecked:
             self._source = self._source or source
             if source != self._source or not self._is_right(place, number, list(results)):
-                self.wrong = self.wrong or f"message {number}: {results!r:.500}"
+                self._wrong = self._wrong or f"message {number}: {results!r:.500}"
 
     async def wait(self, count: int) -> None:
         """Until so many have come."""
@@ -112,7 +118,6 @@ async def main() -> None:
                 say({"at": subscribers.last, "processor_seconds": time.process_time()})
                 subscribers.check()
             else:
-                subscribers.check()
                 say({"numbers": subscribers.numbers, "wrong": subscribers.wrong})
         nursery.cancel_scope.cancel()
 

@@ -145,7 +145,7 @@ def go_back(seed: int) -> tuple[bool, bool, LyingScenario]:
 
 def test_who_is_of_an_earlier_time_is_told_so_by_others_or_lacks_nothing() -> None:
     told = 0
-    for seed in (these := known_seeds(8)):
+    for seed in (these := [2 + seed for seed in known_seeds(8)]):
         went_back, is_told, scenario = go_back(seed)
         assert is_told or not scenario.missing(), f"seed {seed}"
         assert not Scenario.wrong(scenario), f"seed {seed}"
@@ -164,7 +164,7 @@ def shows(seed: int, lies: Collection[str]) -> bool:
 @pytest.mark.parametrize(
     ("mending", "lies", "seeds"),
     [
-        ("store.check_rows", ("altered value",), range(1, 5)),
+        ("store.check_rows", ("altered value",), range(5, 9)),
         ("store.check_head", ("older copy",), range(1, 3)),
     ],
 )

@@ -63,7 +63,7 @@ def test_what_is_rare_loses_doubles_and_disorders_nothing() -> None:
 
 
 def test_the_usual_bounds_are_back() -> None:
-    with tiny_bounds(2) as bounds:
+    with tiny_bounds(3) as bounds:
         assert "overlay.link.early_leaving.EARLY_MAX" in bounds
         assert early_leaving.EARLY_MAX == journal.EARLY_MAX < 16
     assert early_leaving.EARLY_MAX == journal.EARLY_MAX == 16

@@ -112,7 +112,7 @@ def test_a_gateway_shows_and_ends_the_queries_of_whoever_asks_it(tmp_path: Path)
         return cast(Session, Asking(str(principal), own, operates))
 
     def seen(of: Session) -> set[str]:
-        return {each["id"] for each in queries_shown(files, of)["queries"]}
+        return {each.id for each in queries_shown(files, of).queries}
 
     with place.serving(None):
         own_job = plugged(place, "A", "q1", ANN, Measured(0))
