@@ -318,9 +318,14 @@ class Connection:
             return
         frames: Sequence[bytes | memoryview] = [self._rest] if self._rest else self._next_write()
         if frames:
-            written = 0
-            with suppress(OSError):  # an end is met by the next read
+            try:
                 written = os.writev(self._fileno, frames)
+            except BlockingIOError:
+                written = 0
+            except OSError:  # the next read meets its end, however long it is paused until then
+                self._rest = b""
+                table.want_no_room(self)
+                return
             if written < sum(map(len, frames)):
                 if written or not self._rest:
                     self.written_at = table.clock()

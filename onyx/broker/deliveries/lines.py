@@ -436,7 +436,7 @@ class Lines:
             if box.has_on_wire and line.on_wire_bytes >= wire_max:
                 break
             record = log.records[position]
-            results = record.common or record.results(box.index)
+            results = record.results(box.index)
             if results is None or results is NOTHING:
                 break
             encoder = results.encoder or results.encode(record)

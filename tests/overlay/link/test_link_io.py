@@ -24,6 +24,7 @@ from overlay.link.link_io import (
     SchedulerLimits,
     SendQueues,
 )
+from tests.hanging import SAFETY_SECONDS
 from tests.overlay.link.sockets import narrow_pair
 
 KIB = 1024
@@ -331,6 +332,24 @@ async def test_a_peer_that_resets_its_connection_has_ended_it(*, is_closing: boo
         await theirs.aclose()
         connection.send_nowait(Flow.MESSAGE, b"x")
         connection.flush_nowait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert reader.ended == [1]
+
+
+async def test_a_connection_that_is_reset_while_it_is_paused_is_written_no_more() -> None:
+    """Its socket would be writable without end."""
+    reader = Reader()
+    async with running(reader) as table:
+        connection, theirs = entered(table, reader)
+        connection.send_nowait(Flow.MESSAGE, bytes(1_000_000))
+        connection.flush_nowait()
+        table.pause(connection)
+        assert len(table.writable.get_map()) == 1
+        await theirs.aclose()
+        with trio.fail_after(SAFETY_SECONDS):
+            while table.writable.get_map():
+                await trio.lowlevel.checkpoint()
+        table.resume(connection)
         await trio.testing.wait_all_tasks_blocked()
         assert reader.ended == [1]
 
